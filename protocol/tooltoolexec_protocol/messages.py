@@ -1,0 +1,264 @@
+"""Every message of the wire, as a struct; `encode` and `decode` between a struct and one frame's body.
+
+A body is JSON. Text that a program made may hold lone surrogates, which UTF-8 cannot carry, so bodies are written with
+every character outside ASCII escaped and read with the standard library's `json`, which takes such escapes; msgspec
+then checks the shape. docs/protocol.md shows each message as literal JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, ClassVar, NoReturn
+
+import msgspec
+
+from tooltoolexec_protocol.errors import ProtocolError
+from tooltoolexec_protocol.limits import EffectiveLimits
+
+VERSION = 1
+"""The protocol version this code speaks."""
+OLDEST_VERSION = 1
+"""The oldest version this code still speaks."""
+RUN_ID_PATTERN = "^[0-9a-f]{32}$"
+
+RunId = str
+
+
+class Message(msgspec.Struct, kw_only=True, tag_field="type"):
+    """What every message shares. `from_client` says which end may send it."""
+
+    from_client: ClassVar[bool] = False
+
+
+class Hello(Message, tag="hello", omit_defaults=True):
+    """The client's first frame: the versions it speaks, what it calls itself, its token (empty for none)."""
+
+    from_client: ClassVar[bool] = True
+    version: int
+    oldest_version: int
+    client: str = ""
+    token: str = ""
+
+
+class WireLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Limits as JSON: an absent one is the daemon's default, `null` asks for (or grants) no bound."""
+
+    wall_s: float | None | msgspec.UnsetType = msgspec.UNSET
+    cpu_s: float | None | msgspec.UnsetType = msgspec.UNSET
+    memory_mb: float | None | msgspec.UnsetType = msgspec.UNSET
+    payload_bytes: float | None | msgspec.UnsetType = msgspec.UNSET
+    log_bytes: float | None | msgspec.UnsetType = msgspec.UNSET
+    calls: float | None | msgspec.UnsetType = msgspec.UNSET
+
+    def asked(self) -> dict[str, float]:
+        """The limits that are present, with `math.inf` for none."""
+        return {
+            name: math.inf if value is None else value
+            for name in self.__struct_fields__
+            if (value := getattr(self, name)) is not msgspec.UNSET
+        }
+
+    @classmethod
+    def of(cls, limits: object) -> WireLimits:
+        """From any object with the fields' names; an attribute that is `None` stays absent."""
+        values = ((name, getattr(limits, name)) for name in cls.__struct_fields__)
+        return cls(**{name: None if v == math.inf else v for name, v in values if v is not None})
+
+    def effective(self) -> EffectiveLimits:
+        """As settled limits; for a message in which every limit is present."""
+        return EffectiveLimits(**self.asked())
+
+
+class Welcome(Message, tag="welcome"):
+    """The daemon's answer to `hello`: the version to speak, its defaults and maxima, its optional features."""
+
+    version: int
+    server: str = ""
+    defaults: WireLimits = WireLimits()
+    maxima: WireLimits = WireLimits()
+    features: list[str] = []
+
+
+class Refused(Message, tag="refused"):
+    """The peer's last frame when it will not go on. `code` is for programs, `message` for people."""
+
+    code: str
+    message: str
+
+
+class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A provider as the program will see it; the tools themselves stay with the client."""
+
+    name: str
+    tools: list[str] = []
+    positional_args: bool = True
+    prelude: str | None = None
+    proxy_source: str | None = None
+
+
+class Execute(Message, tag="execute", omit_defaults=True):
+    """Run `code`. `id` is 128 random bits in hex, chosen by the client, and names the run from here on."""
+
+    from_client: ClassVar[bool] = True
+    id: RunId
+    code: str
+    providers: list[ProviderSpec] = []
+    dispatch: bool = True
+    limits: WireLimits = WireLimits()
+    labels: dict[str, str] = {}
+
+
+class Started(Message, tag="started"):
+    """A worker has the run; `queued_s` is how long it waited for one."""
+
+    id: RunId
+    queued_s: float
+
+
+class Calls(Message, tag="calls"):
+    """Tool calls in the order they were made: `[number, provider, tool, arguments as JSON text]` each."""
+
+    calls: list[tuple[int, str, str, str]]
+
+
+class Answers(Message, tag="answers"):
+    """Answers in any order: `[number of the call, envelope text]` each."""
+
+    from_client: ClassVar[bool] = True
+    answers: list[tuple[int, str]]
+
+
+class Logs(Message, tag="logs"):
+    """Log lines in order: `[level, text]` each."""
+
+    lines: list[tuple[str, str]]
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a run failed. `line` and `column` count from 1 in the caller's own text; `detail` depends on the kind."""
+
+    kind: str
+    message: str
+    name: str | None = None
+    line: int | None = None
+    column: int | None = None
+    stack: str | None = None
+    detail: Any = None
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run used. Seconds, bytes and counts; `memory_peak_bytes` is what the worker's process grew by."""
+
+    queued_s: float = 0.0
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_peak_bytes: int = 0
+    calls: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+
+class Done(Message, tag="done", omit_defaults=True):
+    """The run's one outcome: `failure`, or else `result` (absent when the program gave `undefined`)."""
+
+    id: RunId
+    result: Any = msgspec.UNSET
+    failure: Failure | None = None
+    warnings: list[str] = []
+    stats: Stats = Stats()
+
+
+class Outcome(Message, tag="outcome"):
+    """Ask how a run ended whose connection broke before its `done`."""
+
+    from_client: ClassVar[bool] = True
+    id: RunId
+
+
+class Unknown(Message, tag="unknown"):
+    """The daemon knows no outcome of that run, or not for this client."""
+
+    id: RunId
+
+
+class Status(Message, tag="status"):
+    """Ask what the daemon is doing."""
+
+    from_client: ClassVar[bool] = True
+
+
+class Report(Message, tag="report", omit_defaults=True):
+    """What the daemon is doing; counts since its start unless they say `now`."""
+
+    server: str
+    pid: int
+    uptime_s: float
+    workers: int
+    idle_now: int
+    running_now: int
+    queued_now: int
+    queue: int
+    runs: dict[str, int] = {}
+
+
+AnyMessage = (
+    Hello | Welcome | Refused | Execute | Started | Calls | Answers | Logs | Done | Outcome | Unknown | Status | Report
+)
+MESSAGE_TYPES: tuple[type[Message], ...] = (
+    Hello, Welcome, Refused, Execute, Started, Calls, Answers, Logs, Done, Outcome, Unknown, Status, Report,
+)  # fmt: skip
+_BY_TAG: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in MESSAGE_TYPES}
+
+
+def tag_of(kind: type[Message]) -> str:
+    """The `type` field of a message class."""
+    return str(kind.__struct_config__.tag)
+
+
+def encode(message: Message) -> bytes:
+    """One frame's body. NaN and infinities have no JSON form and are a defect of the caller (ValueError)."""
+    return json.dumps(msgspec.to_builtins(message), separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def decode(body: bytes | bytearray | memoryview, *, strict_fields: bool = False) -> Message:
+    """Read one frame's body.
+
+    Args:
+        body: the JSON text.
+        strict_fields: refuse fields this version does not know (the daemon does, the client ignores them).
+
+    Raises:
+        ProtocolError: `malformed` or `unknown_message`; the message says what is wrong and where.
+    """
+    try:
+        raw = json.loads(bytes(body), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("malformed", f"The frame is no JSON: {_brief(error)}") from None
+    if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
+        raise ProtocolError("malformed", 'The frame is no object with a text field "type".')
+    kind = _BY_TAG.get(raw["type"])
+    if kind is None:
+        raise ProtocolError("unknown_message", f"Unknown message type {raw['type'][:40]!a}.")
+    if strict_fields:
+        _refuse_unknown_fields(raw, kind)
+    try:
+        return msgspec.convert(raw, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ProtocolError("malformed", f"The {raw['type']} message is malformed: {_brief(error)}") from None
+
+
+def _refuse_unknown_fields(raw: dict[str, Any], kind: type[Message]) -> None:
+    unknown = raw.keys() - set(kind.__struct_encode_fields__) - {"type"}
+    if unknown:
+        name = ascii(min(unknown)[:40])
+        raise ProtocolError("malformed", f"The {raw['type']} message has no field {name}.")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _brief(error: BaseException) -> str:
+    text = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return ascii(text[:200])[1:-1]

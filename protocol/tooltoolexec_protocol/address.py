@@ -57,9 +57,13 @@ def parse_address(text: str) -> Address:
     if text.startswith("unix:"):
         path = text.removeprefix("unix:")
         path = path.removeprefix("//")
-        if not path or "\0" in path:
+        try:
+            size = len(path.encode(errors="surrogateescape"))
+        except UnicodeEncodeError:  # A lone surrogate that no file name decodes to.
+            size = 0
+        if not size or "\0" in path:
             raise AddressError(f"{text!r} names no socket. {_FORMS}")
-        if len(path.encode(errors="surrogateescape")) > _UNIX_PATH_BYTES:
+        if size > _UNIX_PATH_BYTES:
             raise AddressError(
                 f"The socket path {path!r} is longer than the {_UNIX_PATH_BYTES} bytes a Unix socket allows."
             )

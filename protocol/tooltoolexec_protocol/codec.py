@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -31,7 +31,10 @@ def stringify_for_dispatch(value: Any) -> str:
     Raises:
         CodecError: an integer no JavaScript number holds, a nesting deeper than 500, a cycle, or a type with no form.
     """
-    return json.dumps(_to_json_value(value), separators=(",", ":"))
+    try:
+        return json.dumps(_to_json_value(value), separators=(",", ":"))
+    except RecursionError:  # Far deeper, a cycle, or a caller near its own stack's end.
+        raise CodecError(_too_deep()) from None
 
 
 def _to_json_value(value: Any) -> Any:
@@ -39,14 +42,18 @@ def _to_json_value(value: Any) -> Any:
         plain = msgspec.to_builtins(
             value, builtin_types=(bytes, bytearray, memoryview), str_keys=True, enc_hook=_encode_other
         )
-    except RecursionError:
-        raise CodecError(_too_deep()) from None
     except (TypeError, msgspec.ValidationError) as error:
         raise CodecError(f"The value cannot cross to a program: {error}") from None
     return _tag_bytes(plain, 0)
 
 
 def _encode_other(value: Any) -> Any:
+    if isinstance(value, str):  # Subclasses of the plain types, numpy's float64 among them.
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
     model_dump = getattr(value, "model_dump", None)  # pydantic's models
     if callable(model_dump):
         return model_dump(mode="python")
@@ -64,13 +71,20 @@ def _tag_bytes(value: Any, depth: int) -> Any:
     if kind is float:
         return value if math.isfinite(value) else None
     if isinstance(value, bytes | bytearray | memoryview):
-        data = base64.b64encode(value).decode("ascii")
+        data = base64.b64encode(bytes(value)).decode("ascii")
         return {BINARY_KEY: "Uint8Array", "data": data}
     if depth == limits.VALUE_DEPTH:
         raise CodecError(_too_deep())
+    # Loops, not comprehensions: until Python 3.12 those are frames of their own, and 500 levels of two are too many.
     if isinstance(value, dict):
-        return {str(key): _tag_bytes(item, depth + 1) for key, item in value.items()}
-    return [_tag_bytes(item, depth + 1) for item in value]
+        tagged = {}
+        for key, item in value.items():
+            tagged[key] = _tag_bytes(item, depth + 1)
+        return tagged
+    items = []
+    for item in value:
+        items.append(_tag_bytes(item, depth + 1))  # noqa: PERF401 - see above
+    return items
 
 
 def _too_deep() -> str:
@@ -84,12 +98,19 @@ def parse_for_dispatch(text: str) -> Any:
         CodecError: `text` is no JSON, or nested deeper than 500.
     """
     try:
-        value = json.loads(text)
+        value = _JSON.decode(text)
     except RecursionError:
         raise CodecError(_too_deep()) from None
     except ValueError as error:
         raise CodecError(f"The text is no JSON: {error}") from None
-    return rebuild_bytes(value) if BINARY_KEY in text or len(text) > 2 * limits.VALUE_DEPTH else value
+    return rebuild_bytes(value)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def rebuild_bytes(value: Any) -> Any:
@@ -98,7 +119,10 @@ def rebuild_bytes(value: Any) -> Any:
     Raises:
         CodecError: the value is nested deeper than 500.
     """
-    return _rebuild(value, 0)
+    try:
+        return _rebuild(value, 0)
+    except RecursionError:
+        raise CodecError(_too_deep()) from None
 
 
 def _rebuild(value: Any, depth: int) -> Any:
@@ -119,10 +143,10 @@ def _rebuild(value: Any, depth: int) -> Any:
 
 def _bytes_of(value: dict[str, Any]) -> bytes | None:
     """The bytes a tagged object stands for; None for every other object, one with a third key included."""
-    if len(value) != 2 or value.get(BINARY_KEY) not in BINARY_TAGS:  # noqa: PLR2004 - the tag's two keys
+    if len(value) != 2:  # noqa: PLR2004 - the tag and the data
         return None
-    data = value.get("data")
-    if not isinstance(data, str):
+    tag, data = value.get(BINARY_KEY), value.get("data")
+    if not isinstance(tag, str) or tag not in BINARY_TAGS or not isinstance(data, str):
         return None
     try:
         decoded = base64.b64decode(data, validate=True)

@@ -109,7 +109,7 @@ class Connection:
         message = decode(body, strict_fields=not self.is_client)
         after = self._after(type(message), sender_is_client=not self.is_client)
         if after is None:
-            raise ProtocolError("unexpected", f"A {tag_of(type(message))} message has no place here.")
+            raise ProtocolError("unexpected", f"The {tag_of(type(message))} message has no place here.")
         self.state = after
         return message
 

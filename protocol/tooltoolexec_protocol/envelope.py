@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 from collections.abc import Awaitable, Callable
@@ -41,11 +42,11 @@ def error_envelope(message: str, code: str | None = None) -> str:
 
 def exception_envelope(error: BaseException) -> str:
     """The envelope of an exception: its message (its type's name where that is empty) and its text `code`."""
-    try:
+    message, code = "", None
+    with contextlib.suppress(Exception):  # A broken __str__ or property must not take the call down with it.
         message = str(error)
-    except Exception:  # A broken __str__ must not take the call down with it.
-        message = ""
-    code = getattr(error, "code", None)
+    with contextlib.suppress(Exception):
+        code = getattr(error, "code", None)
     return error_envelope(message or type(error).__name__, code if isinstance(code, str) else None)
 
 

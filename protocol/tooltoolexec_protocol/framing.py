@@ -29,14 +29,13 @@ class FrameReader:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        # How much of the buffer's front has been handed out already; cut off when it is worth the copy.
+        # How much of the buffer's front has been handed out already; the next feed cuts it off.
         self._start = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Add bytes as they arrived. Then call `next_body` until it gives None."""
-        if self._start == len(self._buffer):
-            self._buffer.clear()
-            self._start = 0
+        del self._buffer[: self._start]
+        self._start = 0
         self._buffer += data
 
     def next_body(self, bound: int) -> bytes | None:

@@ -15,8 +15,8 @@ REQUEST_BYTES = 8 * MIB
 """The largest `execute`, `outcome` or `status` frame. Decoding one must not hold up the daemon's deadlines."""
 ANSWER_BYTES = 64 * MIB
 """The largest answer of one call, in UTF-8 bytes."""
-FRAME_BYTES = 2 * ANSWER_BYTES + MIB
-"""The largest frame of a running program: one answer whose every character needs an escape, and its wrapping."""
+FRAME_BYTES = 3 * ANSWER_BYTES + MIB
+"""The largest frame of a running program: an answer of two-byte characters, each an escape of six, and its wrapping."""
 VALUE_DEPTH = 500
 """How deep a value that crosses may be nested."""
 
@@ -94,4 +94,6 @@ def settle(asked: dict[str, float], defaults: EffectiveLimits, maxima: Effective
 
 
 def _figure(value: float) -> str:
-    return "none" if value == math.inf else f"{value:g}" if value < MIB else str(round(value))
+    if value == math.inf:
+        return "none"
+    return str(round(value)) if value == round(value) else f"{value:g}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, ClassVar, NoReturn
+from typing import Annotated, Any, ClassVar, NoReturn
 
 import msgspec
 
@@ -20,9 +20,10 @@ VERSION = 1
 """The protocol version this code speaks."""
 OLDEST_VERSION = 1
 """The oldest version this code still speaks."""
-RUN_ID_PATTERN = "^[0-9a-f]{32}$"
+RUN_ID_PATTERN = r"^[0-9a-f]{32}\Z"
 
-RunId = str
+RunId = Annotated[str, msgspec.Meta(pattern=RUN_ID_PATTERN)]
+Bound = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Message(msgspec.Struct, kw_only=True, tag_field="type"):
@@ -44,12 +45,12 @@ class Hello(Message, tag="hello", omit_defaults=True):
 class WireLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Limits as JSON: an absent one is the daemon's default, `null` asks for (or grants) no bound."""
 
-    wall_s: float | None | msgspec.UnsetType = msgspec.UNSET
-    cpu_s: float | None | msgspec.UnsetType = msgspec.UNSET
-    memory_mb: float | None | msgspec.UnsetType = msgspec.UNSET
-    payload_bytes: float | None | msgspec.UnsetType = msgspec.UNSET
-    log_bytes: float | None | msgspec.UnsetType = msgspec.UNSET
-    calls: float | None | msgspec.UnsetType = msgspec.UNSET
+    wall_s: Bound | None | msgspec.UnsetType = msgspec.UNSET
+    cpu_s: Bound | None | msgspec.UnsetType = msgspec.UNSET
+    memory_mb: Bound | None | msgspec.UnsetType = msgspec.UNSET
+    payload_bytes: Bound | None | msgspec.UnsetType = msgspec.UNSET
+    log_bytes: Bound | None | msgspec.UnsetType = msgspec.UNSET
+    calls: Bound | None | msgspec.UnsetType = msgspec.UNSET
 
     def asked(self) -> dict[str, float]:
         """The limits that are present, with `math.inf` for none."""
@@ -240,19 +241,29 @@ def decode(body: bytes | bytearray | memoryview, *, strict_fields: bool = False)
     kind = _BY_TAG.get(raw["type"])
     if kind is None:
         raise ProtocolError("unknown_message", f"Unknown message type {raw['type'][:40]!a}.")
-    if strict_fields:
-        _refuse_unknown_fields(raw, kind)
     try:
-        return msgspec.convert(raw, kind)
-    except (msgspec.ValidationError, RecursionError) as error:
+        message = msgspec.convert(raw, kind)
+    except (msgspec.ValidationError, UnicodeError, RecursionError) as error:  # Unicode: a lone surrogate as a key.
         raise ProtocolError("malformed", f"The {raw['type']} message is malformed: {_brief(error)}") from None
+    unknown = _unknown_field(raw, message) if strict_fields else None
+    if unknown is not None:
+        raise ProtocolError("malformed", f"The {raw['type']} message has no field {unknown[:40]!a}.")
+    return message
 
 
-def _refuse_unknown_fields(raw: dict[str, Any], kind: type[Message]) -> None:
-    unknown = raw.keys() - set(kind.__struct_encode_fields__) - {"type"}
-    if unknown:
-        name = ascii(min(unknown)[:40])
-        raise ProtocolError("malformed", f"The {raw['type']} message has no field {name}.")
+def _unknown_field(raw: Any, value: Any) -> str | None:
+    """A key of `raw` that its struct does not have, in `value` or in the structs inside it."""
+    if isinstance(value, list):
+        found = (_unknown_field(*pair) for pair in zip(raw, value, strict=True))
+    elif isinstance(value, msgspec.Struct):
+        names = dict(zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True))
+        extra = raw.keys() - names.keys() - {"type"}
+        if extra:
+            return str(min(extra))
+        found = (_unknown_field(item, getattr(value, names[key])) for key, item in raw.items() if key in names)
+    else:
+        return None
+    return next((name for name in found if name is not None), None)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -64,10 +64,12 @@ def tool_aliases(provider: ProviderSpec) -> dict[str, str]:
     by_identifier: dict[str, str] = {}
     for tool in provider.tools:
         identifier = identifier_form(tool)
+        if not identifier:
+            continue
         other = by_identifier.setdefault(identifier, tool)
         if other != tool:
             raise DeclarationError(texts.tools_collide(provider.name, other, tool, identifier))
-    return {identifier: tool for identifier, tool in by_identifier.items() if identifier not in ("", tool)}
+    return {identifier: tool for identifier, tool in by_identifier.items() if identifier != tool}
 
 
 def identifier_form(tool: str) -> str:

@@ -5,6 +5,8 @@ Constants are whole texts. Functions compose a text from its facts.
 
 from __future__ import annotations
 
+import re
+
 COMPLETED = "Execution has already completed."
 OUTSIDE_ENVELOPE = "The dispatch answered outside the result envelope."
 OVERLOADED = "The executor is overloaded. Try again later."
@@ -46,9 +48,7 @@ SANDBOX_TEXTS = {
 
 def compose(template: str, **facts: object) -> str:
     """Fill the named places of `template`; a fact's own braces stay as they are."""
-    for name, fact in facts.items():
-        template = template.replace("{" + name + "}", str(fact), 1)
-    return template
+    return re.sub(r"\{(\w+)\}", lambda place: str(facts.get(place[1], place[0])), template)
 
 
 def timeout(wall_s: float) -> str:

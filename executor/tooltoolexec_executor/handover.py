@@ -1,0 +1,87 @@
+"""What the daemon gives a worker together with the connection: the run's facts, and the job for the runtime.
+
+On the control socket: two four-byte lengths, the facts as JSON, the job as JSON. The connection's descriptor rides on the
+first byte.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+import msgspec
+from tooltoolexec_executor.entry import entry_source
+from tooltoolexec_protocol.limits import EffectiveLimits
+from tooltoolexec_protocol.messages import Execute
+from tooltoolexec_protocol.names import tool_aliases
+
+_LENGTHS = struct.Struct("!II")
+LENGTHS_BYTES = _LENGTHS.size
+
+
+class Facts(msgspec.Struct, kw_only=True):
+    """What the worker itself has to know of a run. `None` is no bound."""
+
+    id: str
+    queued_s: float
+    wall_s: float | None
+    cpu_s: float | None
+    memory_mb: float | None
+
+
+def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
+    """A handover's bytes."""
+    facts = Facts(
+        id=execute.id,
+        queued_s=queued_s,
+        wall_s=_bound(limits.wall_s),
+        cpu_s=_bound(limits.cpu_s),
+        memory_mb=_bound(limits.memory_mb),
+    )
+    head = msgspec.json.encode(facts)
+    # json, not msgspec: what a model wrote may hold lone surrogates.
+    job = json.dumps(job_of(execute, limits), separators=(",", ":")).encode("ascii")
+    return _LENGTHS.pack(len(head), len(job)) + head + job
+
+
+def job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:
+    """What runtime/run.js reads; every field is always there."""
+    providers = [
+        {
+            "name": provider.name,
+            "positional": provider.positional_args,
+            "aliases": tool_aliases(provider),
+            "prelude": provider.prelude,
+            "proxySource": provider.proxy_source,
+        }
+        for provider in execute.providers
+    ]
+    return {
+        "code": execute.code,
+        "entry": entry_source(execute.providers),
+        "providers": providers,
+        "hasSources": any(p.prelude is not None or p.proxy_source is not None for p in execute.providers),
+        "dispatch": execute.dispatch,
+        "limits": {
+            "payload": _bound(limits.payload_bytes),
+            "logs": _bound(limits.log_bytes),
+            "calls": _bound(limits.calls),
+        },
+    }
+
+
+def unpack_lengths(header: bytes) -> tuple[int, int]:
+    """The lengths of the facts and of the job."""
+    facts, job = _LENGTHS.unpack(header)
+    return facts, job
+
+
+def unpack_facts(head: bytes) -> Facts:
+    """The facts; the job goes to the runtime as it is."""
+    return msgspec.json.decode(head, type=Facts)
+
+
+def _bound(value: float) -> float | None:
+    return None if value == math.inf else value

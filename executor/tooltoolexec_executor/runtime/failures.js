@@ -1,0 +1,108 @@
+// What a thrown value says to the host, and what a program may read of a stack: its own frames, its own lines.
+
+const PROGRAM = "program.js";
+const LONGEST_MESSAGE = 256 * 1024;
+
+// The program is compiled as `(` + text + newline + `)`, so its first line stands one column to the right.
+const frameText = (site) => {
+  if (CallSiteSource(site) !== PROGRAM) return "";
+  const line = CallSiteLine(site);
+  const column = CallSiteColumn(site) - (line === 1 ? 1 : 0);
+  const name = CallSiteFunctionName(site);
+  const place = PROGRAM + ":" + line + ":" + column;
+  const prefix = "\n    at " + (CallSiteIsAsync(site) ? "async " : "");
+  return prefix + (name === null || name === "eval" ? place : name + " (" + place + ")");
+};
+
+const describeError = (error) => {
+  try {
+    return ErrorToString(error);
+  } catch {
+    return "Error";
+  }
+};
+
+ReflectDefineProperty(ErrorConstructor, "prepareStackTrace", {
+  __proto__: null,
+  value: (error, sites) => {
+    let text = describeError(error);
+    for (let i = 0; i < sites.length; i++) text += frameText(sites[i]);
+    return text;
+  },
+  writable: true,
+  enumerable: false,
+  configurable: true,
+});
+
+const stackOf = (error) => {
+  try {
+    const stack = error.stack;
+    return typeof stack === "string" ? stack : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+// The whole number at `at` in `text`, and where it ends.
+const numberAt = (text, at) => {
+  let value = 0;
+  let end = at;
+  for (; end < text.length; end++) {
+    const digit = StringCharCodeAt(text, end) - 48;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
+  }
+  return { __proto__: null, value, end };
+};
+
+// Line and column of the first program frame of a stack text.
+const positionIn = (stack) => {
+  const at = stack === undefined ? -1 : StringIndexOf(stack, PROGRAM + ":");
+  if (at === -1) return undefined;
+  const line = numberAt(stack, at + PROGRAM.length + 1);
+  const column = numberAt(stack, line.end + 1);
+  return line.value > 0 && column.value > 0 ? { __proto__: null, line: line.value, column: column.value } : undefined;
+};
+
+const cut = (text) => {
+  if (text.length <= LONGEST_MESSAGE) return text;
+  const last = StringCharCodeAt(text, LONGEST_MESSAGE - 1);
+  return StringSlice(text, 0, LONGEST_MESSAGE - (last >= 0xd800 && last < 0xdc00 ? 1 : 0)) + "…";
+};
+
+const errorMessage = (error) => {
+  const message = error.message;
+  if (typeof message === "string" && message !== "") return message;
+  if (message !== undefined && message !== "") return inspect(message, false);
+  const name = error.name;
+  return typeof name === "string" && name !== "" ? name : "Error";
+};
+
+const thrownMessage = (thrown) => {
+  try {
+    if (typeof thrown !== "object" || thrown === null) return inspect(thrown, false);
+    if (ErrorIsError(thrown)) return errorMessage(thrown);
+    return stringifyValue(thrown, "error") ?? TEXTS.unshowable;
+  } catch {
+    return TEXTS.unshowable;
+  }
+};
+
+// The failure of a run that threw, as the JSON text of the protocol's Failure.
+const failureText = (kind, message, thrown) => {
+  let text = '{"kind":' + quote(kind) + ',"message":' + quote(cut(message));
+  if (typeof thrown === "object" && thrown !== null && ErrorIsError(thrown)) {
+    const stack = stackOf(thrown);
+    const position = positionIn(stack);
+    let name;
+    try {
+      name = thrown.name;
+    } catch {
+      name = undefined;
+    }
+    if (typeof name === "string") text += ',"name":' + quote(cut(name));
+    if (position !== undefined) text += ',"line":' + position.line + ',"column":' + position.column;
+    if (stack !== undefined) text += ',"stack":' + quote(cut(stack));
+  }
+  return text + "}";
+};

@@ -1,0 +1,129 @@
+"""The run's connection as the worker uses it: bytes out in order from two threads, frames in, never blocked for good.
+
+The descriptor stays non-blocking (its flag is shared with whoever else holds the connection). The isolate's thread may
+wait for room, and reads meanwhile, because a client that only sends answers and a worker that only sends calls would
+wait for each other. The watchdog never waits here.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections import deque
+
+from tooltoolexec_protocol.framing import HEADER_BYTES, body_length
+from tooltoolexec_protocol.limits import FRAME_BYTES
+
+_RECEIVE_BYTES = 256 * 1024
+_READ_AHEAD_BYTES = 4 * 1024 * 1024
+"""How much may be taken from a client while waiting to send; past it the client has to wait as well."""
+
+
+class PeerGoneError(Exception):
+    """The client hung up: the run is cancelled."""
+
+
+class Channel:
+    """One connection. `sent` and `received` count bytes."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self._socket = connection
+        self._poll_in = select.poll()
+        self._poll_in.register(connection, select.POLLIN)
+        self._poll_both = select.poll()
+        self._poll_both.register(connection, select.POLLIN | select.POLLOUT)
+        # Guards the queue and the order of sends; never held while waiting.
+        self._lock = threading.Lock()
+        self._unsent: deque[memoryview] = deque()
+        self._inbound = bytearray()
+        # Bytes of the frame under way that `next_part` has still to give; 0 between two frames.
+        self._body_left = 0
+        self.sent = 0
+        self.received = 0
+
+    def push(self, data: bytes) -> None:
+        """Queue bytes behind all queued before."""
+        self._unsent.append(memoryview(data))
+        self.sent += len(data)
+
+    def flush(self) -> bool:
+        """Send what the kernel takes without waiting. Whether all is sent.
+
+        Raises:
+            PeerGoneError: nobody will read it.
+        """
+        with self._lock:
+            while self._unsent:
+                data = self._unsent[0]
+                try:
+                    count = self._socket.send(data)
+                except BlockingIOError:
+                    return False
+                except OSError:
+                    raise PeerGoneError from None
+                if count == len(data):
+                    self._unsent.popleft()
+                else:
+                    self._unsent[0] = data[count:]
+        return True
+
+    def flush_all(self) -> None:
+        """Send everything, waiting for room and reading ahead meanwhile.
+
+        Raises:
+            PeerGoneError: nobody will read it.
+        """
+        while not self.flush():
+            reads = len(self._inbound) < _READ_AHEAD_BYTES
+            (self._poll_both if reads else _poll_out(self._socket)).poll()
+            if reads:
+                self._receive()
+
+    def finish(self) -> None:
+        """Tell the client that nothing follows. Its hang-up is the watchdog's to notice."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def next_part(self, bound: int, timeout_ms: int | None) -> tuple[bytes, bool] | None:
+        """The next at most `bound` bytes of the frame under way, and whether they are its last.
+
+        Waits `timeout_ms` (None: for ever) for it; None when that ran out.
+
+        Raises:
+            PeerGoneError: the client hung up.
+            ProtocolError: the frame is larger than one may be.
+        """
+        while True:
+            if self._body_left == 0 and len(self._inbound) >= HEADER_BYTES:
+                self._body_left = body_length(self._inbound[:HEADER_BYTES], FRAME_BYTES)
+                del self._inbound[:HEADER_BYTES]
+                if self._body_left == 0:
+                    return b"", True
+            wanted = min(self._body_left, bound)
+            if wanted and len(self._inbound) >= wanted:
+                part = bytes(self._inbound[:wanted])
+                del self._inbound[:wanted]
+                self._body_left -= wanted
+                return part, self._body_left == 0
+            if not self._poll_in.poll(timeout_ms):
+                return None
+            self._receive()
+
+    def _receive(self) -> None:
+        try:
+            data = self._socket.recv(_RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            raise PeerGoneError from None
+        if not data:
+            raise PeerGoneError
+        self.received += len(data)
+        self._inbound += data
+
+
+def _poll_out(connection: socket.socket) -> select.poll:
+    poller = select.poll()
+    poller.register(connection, select.POLLOUT)
+    return poller

@@ -1,0 +1,129 @@
+"""From the mailbox's records to the protocol's frames, and the one outcome of the run.
+
+Both of the worker's threads deliver: the isolate's when it rests, the watchdog's while JavaScript is busy. One lock keeps
+the order, and makes the first outcome the only one.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from typing import Any
+
+import msgspec
+from tooltoolexec_executor.handover import Facts
+from tooltoolexec_executor.worker.channel import Channel
+from tooltoolexec_executor.worker.mailbox import Mailbox
+from tooltoolexec_executor.worker.memory import MemoryGauge
+from tooltoolexec_protocol import texts
+from tooltoolexec_protocol.framing import frame
+from tooltoolexec_protocol.messages import Failure, Refused, Started, Stats, encode
+
+_LONGEST_REPORT = 128 * 1024
+
+
+class Courier:
+    """What one run sends. `control` is the socket to the daemon, which hears of every failure.
+
+    `settled_at` is the monotonic time of the outcome, None before it.
+    """
+
+    def __init__(
+        self, facts: Facts, mailbox: Mailbox, channel: Channel, gauge: MemoryGauge, control: socket.socket
+    ) -> None:
+        self._facts = facts
+        self._mailbox = mailbox
+        self._channel = channel
+        self._gauge = gauge
+        self._control = control
+        # Re-entrant, because an outcome first delivers what was written before it.
+        self._lock = threading.RLock()
+        self._begun = time.monotonic()
+        self._cpu_before = time.process_time()
+        self.settled_at: float | None = None
+        channel.push(frame(encode(Started(id=facts.id, queued_s=facts.queued_s))))
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._begun
+
+    @property
+    def cpu_s(self) -> float:
+        """Seconds of CPU time since the run began."""
+        return time.process_time() - self._cpu_before
+
+    def deliver(self, *, isolate_rests: bool) -> str | None:
+        """Turn the records written so far into frames on the channel.
+
+        Returns the first record that is no frame (kinds `s`, `w` and `x`), if any.
+        """
+        with self._lock:
+            special = None
+            run_kind, run = "", list[str]()
+            for record in self._mailbox.collect(isolate_rests=isolate_rests):
+                kind = record[0]
+                if kind != run_kind:
+                    self._push_run(run_kind, run)
+                    run_kind, run = kind, []
+                if kind in "cl":
+                    run.append(record[1:])
+                elif kind == "d":
+                    self._settle(record[1:])
+                elif special is None:
+                    special = record
+            self._push_run(run_kind, run)
+            return special
+
+    def fail(self, kind: str, message: str, *, detail: Any = None, **position: Any) -> None:
+        """The outcome when the runtime cannot give it. Everything written before goes first; a second outcome is dropped."""
+        with self._lock:
+            self.deliver(isolate_rests=False)
+            failure = Failure(kind=kind, message=message, detail=detail, **position)
+            self._settle('"failure":' + json.dumps(msgspec.to_builtins(failure)))
+
+    def refuse(self, code: str, message: str) -> None:
+        """The client broke the protocol: tell it, and tell the daemon that the run is lost."""
+        with self._lock:
+            if self.settled_at is None:
+                self.settled_at = time.monotonic()
+                self._channel.push(frame(encode(Refused(code=code, message=message))))
+
+    def _push_run(self, kind: str, records: list[str]) -> None:
+        if records and self.settled_at is None:
+            name, field = ("calls", "calls") if kind == "c" else ("logs", "lines")
+            body = f'{{"type":"{name}","{field}":[{",".join(records)}]}}'
+            self._channel.push(frame(body.encode()))
+
+    def _settle(self, fields: str) -> None:
+        if self.settled_at is not None:
+            return
+        dropped = self._mailbox.dropped_lines
+        if dropped:
+            line = texts.compose(texts.DROPPED_LINES, n=dropped)
+            self._push_run("l", [json.dumps(["warn", line])])
+        body = f'{{"type":"done","id":"{self._facts.id}",{fields},"stats":{self._stats()}}}'.encode()
+        self._channel.push(frame(body))
+        if fields.startswith('"failure"') and len(body) <= _LONGEST_REPORT:
+            self._report(body)
+        self.settled_at = time.monotonic()
+
+    def _report(self, body: bytes) -> None:
+        try:
+            self._control.send(frame(body), socket.MSG_DONTWAIT)
+        except OSError:
+            return  # The daemon is gone or full; it then knows the run by its exit alone.
+
+    def _stats(self) -> str:
+        stats = Stats(
+            queued_s=self._facts.queued_s,
+            wall_s=self.wall_s,
+            cpu_s=self.cpu_s,
+            memory_peak_bytes=self._gauge.peak(),
+            calls=self._mailbox.sent_calls,
+            bytes_sent=self._channel.sent,
+            bytes_received=self._channel.received,
+        )
+        return msgspec.json.encode(stats).decode("ascii")

@@ -1,0 +1,182 @@
+"""The worker's event loop. It runs on the isolate's own thread, inside V8's callback, and everything here does.
+
+    start ─▶ rest ─▶ wait for the client ─▶ [feed …] settle ─▶ rest ─▶ … ─▶ outcome ─▶ hold
+
+A step (`start`, `settle`) is queued together with a `rest`, which the isolate reaches once the step's microtasks are
+done; there the loop sends what the step wrote and waits: for answers, for the next timer, for the wall limit. After the
+outcome the thread is held, so no JavaScript runs any more; the watchdog ends the process.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+from collections.abc import Callable
+from typing import Never
+
+from tooltoolexec_executor.handover import Facts
+from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
+from tooltoolexec_executor.worker.courier import Courier
+from tooltoolexec_executor.worker.mailbox import PART_BYTES, Mailbox, parts_of
+from tooltoolexec_executor.worker.syntax import check_source, position_of
+from tooltoolexec_executor.worker.v8 import Completion, Isolate
+from tooltoolexec_protocol import texts
+from tooltoolexec_protocol.errors import ProtocolError
+
+STEP, REST, JOB_PART, PART, SYNTAX = range(2, 7)
+"""What a completion is of."""
+
+
+class Loop:
+    """Serves one run. `hold` keeps the isolate's thread once the outcome is on its way; it never returns."""
+
+    def __init__(
+        self,
+        isolate: Isolate,
+        mailbox: Mailbox,
+        channel: Channel,
+        courier: Courier,
+        facts: Facts,
+        hold: Callable[[], Never],
+    ) -> None:
+        self._isolate = isolate
+        self._mailbox = mailbox
+        self._channel = channel
+        self._courier = courier
+        self._facts = facts
+        self._hold = hold
+        self._wall_s = math.inf if facts.wall_s is None else facts.wall_s
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._syntax_message = ""
+        # Set while the thread waits for the client: the program computes nothing.
+        self.is_parked = False
+
+    def begin(self, job: bytes) -> None:
+        """Give the runtime its job and start it."""
+        self._job = parts_of(job)
+        self._next_job_part()
+
+    def _finish(self) -> Never:
+        """The outcome is pushed: see it off, then hold the thread."""
+        try:
+            self._channel.flush_all()
+            self._channel.finish()
+        except (PeerGoneError, OSError):
+            pass  # Nobody waits for it; the watchdog sees the hang-up.
+        self._hold()
+
+    def _next_job_part(self) -> None:
+        part, last = next(self._job)
+        self._mailbox.put(part)
+        if last:
+            self._step("start")
+        else:
+            self._isolate.call("feed", JOB_PART)
+
+    def _step(self, function: str) -> None:
+        self._isolate.call(function, STEP)
+        self._isolate.call("rest", REST)
+
+    def on_notify(self) -> None:
+        """JavaScript asks to be relieved of what it wrote; it stands still meanwhile."""
+        self._deliver()
+
+    def on_complete(self, number: int, completion: Completion) -> None:
+        """Something queued has ended."""
+        try:
+            if self._courier.settled_at is not None:
+                self._hold()
+            if number == SYNTAX:
+                self._fail_syntax(completion)
+            elif completion.failed:
+                self._fail_broken(completion)
+            elif number == REST:
+                self._rest()
+            elif number == JOB_PART:
+                self._next_job_part()
+            elif number == PART:
+                self._wait()
+        except PeerGoneError:
+            self._hold()
+        except ProtocolError as error:
+            self._courier.refuse(error.code, str(error))
+            self._finish()
+
+    def _deliver(self) -> None:
+        """Send what was written; JavaScript stands still, at rest or inside `notify`."""
+        special = self._courier.deliver(isolate_rests=True)
+        if special is not None:
+            self._special(special[0], json.loads(special[1:]))
+        if self._courier.settled_at is not None:
+            self._finish()
+        try:
+            self._channel.flush_all()
+        except PeerGoneError:
+            self._hold()
+
+    def _special(self, kind: str, value: list[str]) -> None:
+        if kind == "s":
+            source, self._syntax_message = value
+            self._isolate.evaluate(check_source(source), SYNTAX)
+        elif kind == "w":
+            calls = [{"provider": provider, "tool": tool} for provider, tool in value]
+            detail = {"state": "waiting", "calls": calls}
+            self._courier.fail("timeout", texts.timeout(self._wall_s), detail=detail)
+        elif kind == "x":
+            code, message = value
+            self._courier.refuse(code, message)
+
+    def _rest(self) -> None:
+        self._deliver()
+        if self._isolate.outgrew_heap:
+            # Running out of memory in a microtask raises nothing; only this flag tells.
+            self._courier.fail("memory", texts.memory(self._facts.memory_mb or 0))
+            self._finish()
+        if self._syntax_message:
+            return
+        if self._mailbox.pending_calls == 0 and self._mailbox.timer_delay_ms < 0:
+            self._courier.fail("stalled", texts.STALLED)
+            self._finish()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Wait for the next part of a message, a timer or the end of time, and queue what it asks for."""
+        left_ms = self._wall_s * 1000 - self._courier.wall_s * 1000
+        timer_ms = self._mailbox.timer_delay_ms
+        wait_ms = left_ms if timer_ms < 0 else min(left_ms, timer_ms)
+        self.is_parked = True
+        part = self._channel.next_part(PART_BYTES, None if wait_ms == math.inf else max(0, math.ceil(wait_ms)))
+        self.is_parked = False
+        if part is None:
+            out_of_time = self._courier.wall_s >= self._wall_s
+            self._step("waits" if out_of_time else "settle")
+            return
+        data, last = part
+        self._put(data, last=last)
+        if last:
+            self._step("settle")
+        else:
+            self._isolate.call("feed", PART)
+
+    def _put(self, data: bytes, *, last: bool) -> None:
+        if data.isascii() and not self._decoder.getstate()[0]:
+            self._mailbox.put(data)
+            return
+        try:
+            self._mailbox.put_units(self._decoder.decode(data, last))
+        except UnicodeDecodeError:
+            raise ProtocolError("malformed", "The frame is no UTF-8.") from None
+
+    def _fail_broken(self, completion: Completion) -> None:
+        if completion.out_of_memory or self._isolate.outgrew_heap:
+            self._courier.fail("memory", texts.memory(self._facts.memory_mb or 0))
+        else:
+            self._courier.fail("crashed", texts.CRASHED, detail={"runtime": completion.text[:2000]})
+        self._finish()
+
+    def _fail_syntax(self, completion: Completion) -> None:
+        position = position_of(completion.text) if completion.failed else {}
+        self._courier.fail("syntax", self._syntax_message, name="SyntaxError", **position)
+        self._finish()
+

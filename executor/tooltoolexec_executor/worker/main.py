@@ -1,0 +1,105 @@
+"""A worker's life. Everything that affects it lives in this file.
+
+    forked ─▶ locked down ─▶ isolate made ─▶ rehearsed ─▶ ready (one byte on the control socket) ─▶ handed a run ─▶ exit
+
+The main thread locks down, makes the isolate, then waits for a run to watch. The isolate's thread waits for the run itself,
+because what comes first must not change threads. Whatever ends the run ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import traceback
+from contextlib import suppress
+from typing import Never
+
+from tooltoolexec_executor import handover
+from tooltoolexec_executor.lockdown import Lockdown
+from tooltoolexec_executor.worker.channel import Channel
+from tooltoolexec_executor.worker.courier import Courier
+from tooltoolexec_executor.worker.loop import Loop
+from tooltoolexec_executor.worker.mailbox import Mailbox
+from tooltoolexec_executor.worker.memory import MemoryGauge
+from tooltoolexec_executor.worker.rehearsal import rehearse
+from tooltoolexec_executor.worker.v8 import Isolate
+from tooltoolexec_executor.worker.watchdog import Watchdog
+from tooltoolexec_protocol.framing import frame
+from tooltoolexec_protocol.limits import MIB
+
+READY = b"R"
+"""The worker's first byte on the control socket: it can take a run."""
+FAULT = b"F"
+"""The worker itself failed; a frame with the reason follows."""
+
+
+def serve(control: socket.socket, runtime: str, lockdown: Lockdown) -> Never:
+    """Be a worker: called in the forked child, with nothing else running. Never returns."""
+    try:
+        _Worker(control, runtime, lockdown).live()
+    except BaseException:
+        _end_with_fault(control)
+
+
+class _Worker:
+    def __init__(self, control: socket.socket, runtime: str, lockdown: Lockdown) -> None:
+        self._control = control
+        self._gauge = MemoryGauge()  # Opens a file: before the lock-down.
+        lockdown.apply()
+        self._isolate = Isolate(runtime, lambda: _end_with_fault(control))
+        self._mailbox = Mailbox(self._isolate.memory)
+        self._watchdogs: queue.SimpleQueue[Watchdog] = queue.SimpleQueue()
+
+    def live(self) -> Never:
+        rehearse(self._isolate, self._mailbox, self._gauge, self._control, self._take_run)
+        self._watchdogs.get().watch()
+
+    def _take_run(self) -> None:
+        """On the isolate's thread: wait for a run, begin it, and let the main thread watch it."""
+        self._control.sendall(READY)
+        assignment = self._receive()
+        if assignment is None:
+            os._exit(0)  # The daemon is gone or has no use for this worker.
+        facts, job, connection = assignment
+        self._gauge.reset()
+        channel = Channel(connection)
+        courier = Courier(facts, self._mailbox, channel, self._gauge, self._control)
+        loop = Loop(self._isolate, self._mailbox, channel, courier, facts, _hold)
+        self._isolate.on_notify = loop.on_notify
+        self._isolate.on_complete = loop.on_complete
+        self._isolate.limit_heap(0 if facts.memory_mb is None else int(facts.memory_mb * MIB))
+        self._watchdogs.put(Watchdog(facts, connection, channel, courier, loop, self._gauge))
+        loop.begin(job)
+
+    def _receive(self) -> tuple[handover.Facts, bytes, socket.socket] | None:
+        head, descriptors, _flags, _address = socket.recv_fds(self._control, handover.LENGTHS_BYTES, 1)
+        if not head or not descriptors:
+            return None
+        connection = socket.socket(fileno=descriptors[0])
+        head += self._exactly(handover.LENGTHS_BYTES - len(head))
+        facts_bytes, job_bytes = handover.unpack_lengths(head)
+        facts = handover.unpack_facts(self._exactly(facts_bytes))
+        return facts, self._exactly(job_bytes), connection
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            part = self._control.recv(min(size - len(data), 1 << 20))
+            if not part:
+                os._exit(0)
+            data += part
+        return bytes(data)
+
+
+def _end_with_fault(control: socket.socket) -> Never:
+    """A defect of the worker itself: tell the daemon, which logs it, and end."""
+    reason = traceback.format_exc(limit=-4)[-2000:]
+    with suppress(OSError):
+        control.send(FAULT + frame(reason.encode("utf-8", "replace")), socket.MSG_DONTWAIT)
+    os._exit(1)
+
+
+def _hold() -> Never:
+    while True:
+        queue.SimpleQueue[None]().get()

@@ -1,0 +1,176 @@
+"""One V8 isolate through mini-racer's C interface. The only file that knows ctypes.
+
+The isolate has a thread of its own. Everything it reports, a call's completion as well as a notification from
+JavaScript, arrives in one callback **on that thread**, and while the callback runs the isolate stands still: the thread
+is the worker's event loop. Inside the callback only the functions that queue (`call`, `evaluate`) are safe; one that waits
+for the isolate would wait for itself. Those (`_get`, `_set`, and `_wait_for` around them) are for the start alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from py_mini_racer import init_mini_racer
+from py_mini_racer._dll import MR_CALLBACK
+from tooltoolexec_protocol.texts import SANDBOX_TEXTS
+
+RUNTIME_FILES = (
+    "intrinsics", "mailbox", "codec", "timers", "inspect", "console", "failures", "providers", "run",
+)  # fmt: skip
+"""runtime/*.js in the order in which they are joined."""
+
+HEADER_BYTES = 64
+OUT_UNITS = 128 * 1024
+IN_BYTES = 256 * 1024
+
+# Value types of mini-racer's C interface.
+_STRING = 5
+_PARSE_ERROR = 201
+_OUT_OF_MEMORY = 202
+_TERMINATED = 204
+_FIRST_ERROR = 200
+
+_BOOT = 0
+_NOTIFY = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """How a call or an evaluation ended. `text` is an error's; of a value only a text is read."""
+
+    failed: bool
+    out_of_memory: bool
+    text: str
+
+
+def load() -> None:
+    """Load and initialise V8 in this process. It stays one thread until an isolate is made, so forking is safe."""
+    init_mini_racer(ignore_duplicate_init=True)
+
+
+def version() -> str:
+    """V8's version."""
+    return str(init_mini_racer(ignore_duplicate_init=True).mr_v8_version().decode("ascii"))
+
+
+def runtime_source() -> str:
+    """The JavaScript runtime as one expression; its value is what Python may call."""
+    folder = resources.files("tooltoolexec_executor") / "runtime"
+    files = "\n".join((folder / f"{name}.js").read_text("utf-8") for name in RUNTIME_FILES)
+    return f'(() => {{ "use strict";\nconst TEXTS = {json.dumps(SANDBOX_TEXTS)};\n{files}\n}})()'
+
+
+class Isolate:
+    """An isolate with the runtime in it.
+
+    Args:
+        runtime: what `runtime_source` gives; read before the lock-down.
+        on_fault: called with an exception under way that left a callback, which nothing could handle any more.
+
+    `memory` is the mailbox. `on_notify()` and `on_complete(number, completion)` are called on the isolate's thread;
+    set both before the first `call`.
+    """
+
+    on_notify: Callable[[], None]
+    on_complete: Callable[[int, Completion], None]
+
+    def __init__(self, runtime: str, on_fault: Callable[[], None]) -> None:
+        self._on_fault = on_fault
+        self._dll: Any = init_mini_racer(ignore_duplicate_init=True)
+        self._started: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._keeps_thread_state = False
+        # ctypes frees the trampoline with this object, so it must live as long as the isolate.
+        self._callback = MR_CALLBACK(self._from_isolate)
+        self._context = self._dll.mr_init_context(self._callback)
+        self._boot(runtime)
+
+    def call(self, function: str, number: int) -> None:
+        """Queue a call of one of the runtime's functions; its end is reported under `number` (2 and up)."""
+        self._dll.mr_call_function(self._context, self._functions[function], self._undefined, self._no_arguments, number)
+
+    def evaluate(self, source: str, number: int) -> None:
+        """Queue an evaluation of `source` as a script of its own; its end is reported under `number` (2 and up)."""
+        code = self._string(source)
+        self._dll.mr_eval(self._context, code, number)
+        self._dll.mr_free_value(self._context, code)
+
+    def limit_heap(self, size: int) -> None:
+        """End JavaScript when a collection leaves the heap larger than `size` bytes; 0 for no limit."""
+        self._dll.mr_set_hard_memory_limit(self._context, size)
+
+    @property
+    def outgrew_heap(self) -> bool:
+        """Whether the heap limit was met. Once true it stays so: nothing this isolate says after it counts."""
+        return bool(self._dll.mr_hard_memory_limit_reached(self._context))
+
+    def _boot(self, runtime: str) -> None:
+        self._undefined = self._wait_for("undefined")
+        self._no_arguments = self._wait_for("[]")
+        scope = self._wait_for("globalThis")
+        size = HEADER_BYTES + 2 * OUT_UNITS + IN_BYTES
+        mailbox = self._wait_for(
+            f"globalThis.MAILBOX = {{ buffer: new ArrayBuffer({size}), outStart: {HEADER_BYTES}, outUnits: {OUT_UNITS}, "
+            f"inStart: {HEADER_BYTES + 2 * OUT_UNITS}, inBytes: {IN_BYTES} }}"
+        )
+        notify = self._dll.mr_make_js_callback(self._context, _NOTIFY)
+        self._dll.mr_free_value(self._context, self._set(mailbox, "notify", notify))
+        buffer = self._get(mailbox, "buffer")
+        array = (ctypes.c_char * size).from_address(buffer.contents.value.value_ptr)
+        self.memory = memoryview(array).cast("B")
+        functions = self._wait_for(runtime)
+        if functions.contents.type >= _FIRST_ERROR:
+            raise RuntimeError(f"the runtime does not start: {_text(functions.contents)}")
+        self._functions = {name: self._get(functions, name) for name in ("start", "settle", "feed", "rest", "waits")}
+        for handle in (scope, mailbox, notify, functions):
+            self._dll.mr_free_value(self._context, handle)
+
+    def _from_isolate(self, number: int, handle: Any) -> None:
+        if not self._keeps_thread_state:
+            # Without a state that outlives the callback, Python makes and ends one on each: most of a callback's cost.
+            ctypes.pythonapi.PyGILState_Ensure()
+            self._keeps_thread_state = True
+        if number == _BOOT:
+            self._started.put(handle)
+            return
+        value = handle.contents
+        kind = value.type
+        completion = _FINE if kind < _FIRST_ERROR else Completion(
+            True, kind in (_OUT_OF_MEMORY, _TERMINATED), _text(value)
+        )  # fmt: skip
+        self._dll.mr_free_value(self._context, handle)
+        try:
+            if number == _NOTIFY:
+                self.on_notify()
+            else:
+                self.on_complete(number, completion)
+        except BaseException:  # ctypes would only print it and go on without the rest of the callback.
+            self._on_fault()
+
+    def _string(self, text: str) -> Any:
+        data = text.encode("utf-8", "replace")
+        return self._dll.mr_alloc_string_val(self._context, data, len(data), _STRING)
+
+    def _wait_for(self, source: str) -> Any:
+        code = self._string(source)
+        self._dll.mr_eval(self._context, code, _BOOT)
+        self._dll.mr_free_value(self._context, code)
+        return self._started.get()
+
+    def _get(self, holder: Any, key: str) -> Any:
+        return self._dll.mr_get_object_item(self._context, holder, self._string(key))
+
+    def _set(self, holder: Any, key: str, value: Any) -> Any:
+        return self._dll.mr_set_object_item(self._context, holder, self._string(key), value)
+
+
+_FINE = Completion(failed=False, out_of_memory=False, text="")
+
+
+def _text(value: Any) -> str:
+    return bytes(value.value.bytes_val[0 : value.len]).decode("utf-8", "replace")

@@ -1,0 +1,97 @@
+"""The worker's main thread while a run is under way: the limits that hold while JavaScript is busy, and the client's going.
+
+It needs nothing from V8: it writes the outcome itself and ends the process. Behind it stand the kernel's CPU limit and
+the daemon's SIGKILL.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import select
+import socket
+import time
+from typing import Never
+
+from tooltoolexec_executor.handover import Facts
+from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
+from tooltoolexec_executor.worker.courier import Courier
+from tooltoolexec_executor.worker.loop import Loop
+from tooltoolexec_executor.worker.memory import MemoryGauge
+from tooltoolexec_protocol import texts
+from tooltoolexec_protocol.limits import MIB
+
+_TICK_MS = 10.0
+_LONGEST_TICK_MS = 40.0
+"""While the program waits it cannot grow or compute, so hundreds of parked workers need not wake each tick."""
+_LINGER_S = 1.0
+"""How long the client may take to read the outcome and hang up."""
+_REPORT_LATE_S = 0.05
+"""How long after the wall limit a resting program's loop has to tell what it waited for, before the watchdog ends it."""
+
+
+class Watchdog:
+    """Watches one run until the process ends."""
+
+    def __init__(
+        self, facts: Facts, connection: socket.socket, channel: Channel, courier: Courier, loop: Loop, gauge: MemoryGauge
+    ) -> None:
+        self._channel = channel
+        self._courier = courier
+        self._loop = loop
+        self._gauge = gauge
+        self._wall_s = math.inf if facts.wall_s is None else facts.wall_s
+        self._cpu_s = math.inf if facts.cpu_s is None else facts.cpu_s
+        self._memory_mb = math.inf if facts.memory_mb is None else facts.memory_mb
+        self._poller = select.poll()
+        # A half-close is a hang-up: a client that cannot answer any more has left.
+        self._poller.register(connection, select.POLLRDHUP)
+        self._tick_ms = _TICK_MS
+
+    def watch(self) -> Never:
+        """Run until the process ends."""
+        self._limit_cpu()
+        while True:
+            if self._poller.poll(self._pause_ms()):
+                os._exit(0)  # Cancelled, or the outcome is read.
+            try:
+                self._check()
+            except PeerGoneError:
+                os._exit(0)
+
+    def _limit_cpu(self) -> None:
+        if self._cpu_s != math.inf:
+            seconds = math.ceil(time.process_time() + self._cpu_s) + 2
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+    def _pause_ms(self) -> float:
+        self._tick_ms = min(self._tick_ms * 2, _LONGEST_TICK_MS) if self._loop.is_parked else _TICK_MS
+        left_s = self._wall_s - self._courier.wall_s
+        return self._tick_ms if left_s <= 0 else min(self._tick_ms, math.ceil(left_s * 1000))
+
+    def _check(self) -> None:
+        if self._courier.settled_at is not None:
+            self._linger(self._courier.settled_at)
+            return
+        growth = self._gauge.growth()
+        if growth > self._memory_mb * MIB:
+            self._end("memory", texts.memory(self._memory_mb))
+        elif self._courier.cpu_s > self._cpu_s:
+            self._end("cpu", texts.cpu(self._cpu_s))
+        elif self._courier.wall_s > self._wall_s + (_REPORT_LATE_S if self._loop.is_parked else 0):
+            self._end("timeout", texts.timeout(self._wall_s), detail={"state": "computing"})
+        else:
+            self._courier.deliver(isolate_rests=False)
+            self._channel.flush()
+
+    def _end(self, kind: str, message: str, *, detail: dict[str, str] | None = None) -> None:
+        self._courier.fail(kind, message, detail=detail)
+        self._tick_ms = _TICK_MS
+
+    def _linger(self, settled_at: float) -> None:
+        """See the outcome off without waiting; the isolate's thread may be busy in JavaScript for good."""
+        if self._channel.flush():
+            self._channel.finish()
+        if time.monotonic() > settled_at + _LINGER_S:
+            os._exit(0)

@@ -1,0 +1,93 @@
+"""The process that workers are forked from: V8 loaded and initialised, one thread, no isolate.
+
+    started by exec ─▶ imports, V8, the filter ─▶ "Z" ─▶ fork on request ─▶ … ─▶ end of file on the control socket: exit
+
+Requests on the control socket (a sequenced-packet socket, so a message stays whole): one byte with the descriptor of the new
+worker's control socket. Reports: ``P <pid>`` with the child's pidfd for each request, in order; ``X <pid> <status>`` for each
+child that ended, the status as waitpid gives it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+from typing import Never
+
+from tooltoolexec_executor.lockdown import Lockdown
+from tooltoolexec_executor.worker import v8
+from tooltoolexec_executor.worker.main import serve
+
+READY = b"Z"
+_LONGEST_MESSAGE = 64
+
+
+def main() -> Never:
+    """Be the zygote on the descriptor named by the first argument."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    # Terminal signals are the daemon's to handle; it ends this process by closing the socket.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    runtime = v8.runtime_source()
+    v8.load()
+    zygote = _Zygote(control, runtime, Lockdown())
+    # What is imported now is never collected, so a child's collector touches (and copies) none of it.
+    gc.collect()
+    gc.freeze()
+    control.send(READY)
+    zygote.run()
+
+
+class _Zygote:
+    def __init__(self, control: socket.socket, runtime: str, lockdown: Lockdown) -> None:
+        self._control = control
+        self._runtime = runtime
+        self._lockdown = lockdown
+        self._poller = select.poll()
+        self._poller.register(control, select.POLLIN)
+        self._children: dict[int, int] = {}  # pid by pidfd
+
+    def run(self) -> Never:
+        while True:
+            for descriptor, _events in self._poller.poll():
+                if descriptor == self._control.fileno():
+                    self._fork()
+                else:
+                    self._reap(descriptor)
+
+    def _fork(self) -> None:
+        message, descriptors, _flags, _address = socket.recv_fds(self._control, _LONGEST_MESSAGE, 1)
+        if not message or not descriptors:
+            os._exit(0)  # The daemon is gone. The workers follow: they die with this process.
+        pid = os.fork()
+        if pid == 0:
+            self._become_worker(socket.socket(fileno=descriptors[0]))
+        os.close(descriptors[0])
+        pidfd = os.pidfd_open(pid)
+        self._children[pidfd] = pid
+        self._poller.register(pidfd, select.POLLIN)
+        socket.send_fds(self._control, [b"P %d" % pid], [pidfd])
+
+    def _become_worker(self, control: socket.socket) -> Never:
+        self._control.close()
+        for pidfd in self._children:
+            os.close(pidfd)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):
+            os.dup2(nothing, standard)
+        os.close(nothing)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        serve(control, self._runtime, self._lockdown)
+
+    def _reap(self, pidfd: int) -> None:
+        pid = self._children.pop(pidfd)
+        self._poller.unregister(pidfd)
+        os.close(pidfd)
+        _pid, status = os.waitpid(pid, 0)
+        self._control.send(b"X %d %d" % (pid, status))
+
+
+if __name__ == "__main__":
+    main()

@@ -12,6 +12,7 @@ import struct
 from typing import Any
 
 import msgspec
+
 from tooltoolexec_executor.entry import entry_source
 from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import Execute

@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 import msgspec
+
 from tooltoolexec_executor.handover import Facts
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.mailbox import Mailbox

@@ -179,4 +179,3 @@ class Loop:
         position = position_of(completion.text) if completion.failed else {}
         self._courier.fail("syntax", self._syntax_message, name="SyntaxError", **position)
         self._finish()
-

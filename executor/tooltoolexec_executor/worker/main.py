@@ -69,7 +69,7 @@ class _Worker:
         self._isolate.on_notify = loop.on_notify
         self._isolate.on_complete = loop.on_complete
         self._isolate.limit_heap(0 if facts.memory_mb is None else int(facts.memory_mb * MIB))
-        self._watchdogs.put(Watchdog(facts, connection, channel, courier, loop, self._gauge))
+        self._watchdogs.put(Watchdog(facts, connection, self._control, channel, courier, loop, self._gauge))
         loop.begin(job)
 
     def _receive(self) -> tuple[handover.Facts, bytes, socket.socket] | None:

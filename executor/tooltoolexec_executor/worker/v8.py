@@ -18,6 +18,7 @@ from typing import Any
 
 from py_mini_racer import init_mini_racer
 from py_mini_racer._dll import MR_CALLBACK
+
 from tooltoolexec_protocol.texts import SANDBOX_TEXTS
 
 RUNTIME_FILES = (
@@ -92,7 +93,9 @@ class Isolate:
 
     def call(self, function: str, number: int) -> None:
         """Queue a call of one of the runtime's functions; its end is reported under `number` (2 and up)."""
-        self._dll.mr_call_function(self._context, self._functions[function], self._undefined, self._no_arguments, number)
+        self._dll.mr_call_function(
+            self._context, self._functions[function], self._undefined, self._no_arguments, number
+        )
 
     def evaluate(self, source: str, number: int) -> None:
         """Queue an evaluation of `source` as a script of its own; its end is reported under `number` (2 and up)."""

@@ -35,7 +35,14 @@ class Watchdog:
     """Watches one run until the process ends."""
 
     def __init__(
-        self, facts: Facts, connection: socket.socket, channel: Channel, courier: Courier, loop: Loop, gauge: MemoryGauge
+        self,
+        facts: Facts,
+        connection: socket.socket,
+        control: socket.socket,
+        channel: Channel,
+        courier: Courier,
+        loop: Loop,
+        gauge: MemoryGauge,
     ) -> None:
         self._channel = channel
         self._courier = courier
@@ -47,15 +54,22 @@ class Watchdog:
         self._poller = select.poll()
         # A half-close is a hang-up: a client that cannot answer any more has left.
         self._poller.register(connection, select.POLLRDHUP)
+        # The daemon says only one thing to a busy worker, by a byte or by its end: the run is over.
+        self._poller.register(control, select.POLLIN)
+        self._control = control
         self._tick_ms = _TICK_MS
 
     def watch(self) -> Never:
         """Run until the process ends."""
         self._limit_cpu()
         while True:
-            if self._poller.poll(self._pause_ms()):
+            ready = self._poller.poll(self._pause_ms())
+            if any(descriptor != self._control.fileno() for descriptor, _events in ready):
                 os._exit(0)  # Cancelled, or the outcome is read.
             try:
+                if ready:
+                    self._poller.unregister(self._control)
+                    self._end("shutdown", texts.SHUTDOWN)
                 self._check()
             except PeerGoneError:
                 os._exit(0)

@@ -1,0 +1,93 @@
+"""A run's console lines on their way to the caller."""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import anyio
+import anyio.abc
+
+OnLog = Callable[[str, str], Any]
+"""`on_log(level, text)`, async or plain."""
+
+
+class LogFeed:
+    """Keeps the lines and tells `on_log` each as it arrives.
+
+    A plain `on_log` is called at once. What an async one returns is awaited in a task of its own, one line after the
+    other, so that a slow one never holds up the run.
+
+    Attributes:
+        texts: every line in order.
+        warnings: what went wrong in `on_log`, once.
+    """
+
+    def __init__(self, on_log: OnLog | None, group: anyio.abc.TaskGroup) -> None:
+        self.texts: list[str] = []
+        self.warnings: list[str] = []
+        self._on_log = on_log
+        self._group = group
+        self._pending: deque[Awaitable[Any]] = deque()
+        self._is_pumping = False
+        self._is_aborted = False
+        self._is_drained = anyio.Event()
+        self._scope = anyio.CancelScope()
+
+    def accept(self, lines: Sequence[tuple[str, str]]) -> None:
+        """Take lines as they arrive. Never waits."""
+        if self._is_aborted:
+            return
+        for level, text in lines:
+            self.texts.append(text)
+            if self._on_log is None:
+                continue
+            try:
+                result = self._on_log(level, text)
+            except (Exception, SystemExit) as error:  # A caller's callback must not end the run.
+                self._warn(error)
+                continue
+            if inspect.isawaitable(result):
+                self._pending.append(result)
+        if self._pending and not self._is_pumping:
+            self._is_pumping = True
+            self._is_drained = anyio.Event()
+            self._group.start_soon(self._pump)
+
+    async def all_told(self) -> None:
+        """Wait until `on_log` is through with every line."""
+        if self._is_pumping:
+            await self._is_drained.wait()
+
+    def abort(self) -> None:
+        """The run is cancelled: nobody is told anything any more."""
+        self._is_aborted = True
+        self._scope.cancel()
+        for awaitable in self._pending:
+            if inspect.iscoroutine(awaitable):
+                awaitable.close()  # Or Python would say that it was never awaited.
+        self._pending.clear()
+        self._is_drained.set()
+
+    async def _pump(self) -> None:
+        with self._scope:
+            while self._pending:
+                try:
+                    await self._pending.popleft()
+                except BaseException as error:  # As above; only what is meant for this task goes on.
+                    if self._must_pass(error):
+                        raise
+                    self._warn(error)
+        self._scope = anyio.CancelScope()  # One is good for one pump.
+        self._is_pumping = False
+        self._is_drained.set()
+
+    def _must_pass(self, error: BaseException) -> bool:
+        is_ending = self._is_aborted or self._group.cancel_scope.cancel_called
+        return is_ending or isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+    def _warn(self, error: BaseException) -> None:
+        if not self.warnings:
+            self.warnings.append(f"on_log raised {type(error).__name__}: {error}")

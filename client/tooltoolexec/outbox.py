@@ -1,0 +1,59 @@
+"""A run's answers on their way out: sent together, and never waited for by the reader or a tool."""
+
+from __future__ import annotations
+
+import anyio.abc
+
+from tooltoolexec.transport import Transport
+from tooltoolexec_protocol.messages import Answers
+
+_BATCH_CHARACTERS = 1024 * 1024
+
+
+class Outbox:
+    """Collects answers and sends them as few frames.
+
+    Args:
+        transport: where they go. Once it is closed they are dropped: nobody waits for them any more.
+        group: where the task lives that waits for a full socket.
+    """
+
+    def __init__(self, transport: Transport, group: anyio.abc.TaskGroup) -> None:
+        self._transport = transport
+        self._group = group
+        self._answers: list[tuple[int, str]] = []
+        self._characters = 0
+        self._writer_is_up = False
+
+    def add(self, number: int, answer: str) -> None:
+        """Take one answer; it goes out with the next flush, or now when enough has come together."""
+        if self._transport.is_closed:
+            return
+        if self._answers and self._characters + len(answer) > _BATCH_CHARACTERS:
+            self.flush()
+        self._answers.append((number, answer))
+        self._characters += len(answer)
+
+    def flush(self) -> None:
+        """Send what is there, as far as the socket takes it without waiting."""
+        if self._transport.is_closed or not self._answers:
+            return
+        answers, self._answers, self._characters = self._answers, [], 0
+        self._transport.queue(Answers(answers=answers))
+        if self._transport.has_unsent:
+            self.flush_soon()
+
+    def flush_soon(self) -> None:
+        """Send in a moment, together with what other tasks finish until then."""
+        is_needed = self._answers or self._transport.has_unsent
+        if is_needed and not self._writer_is_up and not self._transport.is_closed:
+            self._writer_is_up = True
+            self._group.start_soon(self._write)
+
+    async def _write(self) -> None:
+        try:
+            while not self._transport.is_closed and (self._answers or self._transport.has_unsent):
+                self.flush()
+                await self._transport.drain()
+        finally:
+            self._writer_is_up = False

@@ -1,0 +1,141 @@
+"""The warm workers. The pool keeps a few of them ready ahead of need and hands each out once.
+
+    no zygote ──started──▶ filling ◀──▶ full ──zygote gone──▶ no zygote (after a pause that doubles while it fails)
+
+A worker: asked for ─▶ warming ─▶ idle ─▶ handed out. One that fails to warm up is logged; while workers keep failing, the
+pool pauses ever longer between them, so that a machine on which they cannot start is not worn out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+
+import trio
+
+from tooltoolexec_executor.supervise import Zygote, ZygoteGoneError, open_zygote
+from tooltoolexec_executor.workers import Worker, WorkerGoneError
+
+log = logging.getLogger("tooltoolexec")
+
+_WARM_UP_S = 20.0
+_AT_ONCE = 2
+"""How many workers warm up at the same time: it is work for the processor, not waiting."""
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 10.0
+
+
+class Pool:
+    """Keeps `warm` idle workers. Run `keep` in a task; then `take` gives one."""
+
+    def __init__(self, warm: int) -> None:
+        self._warm = warm
+        self._idle: deque[Worker] = deque()
+        self._warming = 0
+        self._wanted = 0
+        self._available, self._changed = trio.Condition(), trio.Event()
+        self._pause_s = 0.0
+
+    @property
+    def idle(self) -> int:
+        """How many workers are ready now."""
+        return len(self._idle)
+
+    async def take(self) -> Worker:
+        """An idle worker; waits for one."""
+        self._wanted += 1
+        self._notice()
+        try:
+            async with self._available:
+                while (worker := self.try_take()) is None:
+                    await self._available.wait()
+                return worker
+        finally:
+            self._wanted -= 1
+            self._notice()
+
+    def try_take(self) -> Worker | None:
+        """An idle worker if one is ready now."""
+        while self._idle:
+            worker = self._idle.popleft()
+            self._notice()
+            if worker.is_idle():
+                return worker
+            worker.close()  # It died a moment ago; nobody is handed a dead one.
+        return None
+
+    async def keep(self) -> None:
+        """Run the zygote and fill the pool, for ever."""
+        while True:
+            try:
+                async with open_zygote() as zygote, trio.open_nursery() as nursery:
+                    nursery.start_soon(self._listen, zygote, nursery.cancel_scope)
+                    await self._fill(zygote, nursery)
+            except* ZygoteGoneError:
+                pass
+            finally:
+                while self._idle:
+                    self._idle.popleft().close()
+            self._failed("The process that forks workers ended; a new one is started.")
+            await trio.sleep(self._pause_s)
+
+    async def _listen(self, zygote: Zygote, scope: trio.CancelScope) -> None:
+        await zygote.listen()
+        scope.cancel()
+
+    async def _fill(self, zygote: Zygote, nursery: trio.Nursery) -> None:
+        while True:
+            self._changed = trio.Event()
+            target = self._warm + self._wanted
+            if self._pause_s and self._warming == 0:
+                await trio.sleep(self._pause_s)
+            while len(self._idle) + self._warming < target and self._warming < _AT_ONCE:
+                self._warming += 1
+                nursery.start_soon(self._warm_up, zygote, nursery)
+                if self._pause_s:
+                    break
+            await self._changed.wait()
+
+    async def _warm_up(self, zygote: Zygote, nursery: trio.Nursery) -> None:
+        worker: Worker | None = None
+        try:
+            worker = await zygote.spawn()
+            with trio.fail_after(_WARM_UP_S):
+                await worker.ready()
+        except (WorkerGoneError, trio.TooSlowError) as error:
+            self._failed(f"A worker cannot start: {error}")
+        except ZygoteGoneError:
+            pass
+        else:
+            self._pause_s = 0.0
+            await self._offer(worker)
+            idle, worker = worker, None
+            nursery.start_soon(self._mourn, idle)
+        finally:
+            self._warming -= 1
+            if worker is not None:
+                worker.kill()
+                worker.close()
+            self._notice()
+
+    async def _mourn(self, worker: Worker) -> None:
+        """Replace a worker that dies while it is idle."""
+        await worker.has_ended.wait()
+        if worker in self._idle:
+            self._idle.remove(worker)
+            worker.close()
+            log.warning("An idle worker ended (status %s); it is replaced.", worker.status)
+            self._notice()
+
+    async def _offer(self, worker: Worker) -> None:
+        async with self._available:
+            self._idle.append(worker)
+            self._available.notify()
+
+    def _failed(self, message: str) -> None:
+        if self._pause_s == 0.0:
+            log.error(message)
+        self._pause_s = min(max(self._pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+
+    def _notice(self) -> None:
+        self._changed.set()

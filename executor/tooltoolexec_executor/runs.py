@@ -1,0 +1,144 @@
+"""The runs under way and how the last ones ended.
+
+    begun ──worker exits──▶ ended, its outcome kept for a while where the client may have to ask for it
+      └──past its deadline──▶ killed ──▶ ended
+
+A client whose connection broke asks by the run's id; only the identity that ran it gets an answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import signal
+import time
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+
+import trio
+
+from tooltoolexec_executor.workers import Worker
+from tooltoolexec_protocol import texts
+from tooltoolexec_protocol.limits import EffectiveLimits
+from tooltoolexec_protocol.messages import Done, Failure, Stats
+
+log = logging.getLogger("tooltoolexec")
+
+_KEPT_S = 60.0
+_KEPT_AT_MOST = 10_000
+_GRACE_S = 1.0
+"""How far past its wall limit a worker may be before the daemon ends it; its own watchdog needs a tenth of that."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One run, from its admission to some time after its end."""
+
+    id: str
+    identity: str
+    labels: dict[str, str]
+    limits: EffectiveLimits
+    worker: Worker | None = None
+    begun_at: float = 0.0
+    ended_at: float = 0.0
+    outcome: Done | None = None
+    has_ended: trio.Event = field(default_factory=trio.Event)
+    was_killed: bool = False
+
+
+class Runs:
+    """Every run by its id, ended ones included while they are kept."""
+
+    def __init__(self) -> None:
+        self._by_id: OrderedDict[str, Run] = OrderedDict()
+        self.counts: Counter[str] = Counter()
+
+    def add(self, run_id: str, identity: str, labels: dict[str, str], limits: EffectiveLimits) -> Run | None:
+        """A new run; None when its id is taken."""
+        self._forget_old()
+        if run_id in self._by_id:
+            return None
+        run = self._by_id[run_id] = Run(run_id, identity, labels, limits)
+        return run
+
+    def drop(self, run: Run) -> None:
+        """Forget a run that never began; its id is free again."""
+        self._by_id.pop(run.id, None)
+        run.has_ended.set()
+
+    async def attend(self, run: Run, worker: Worker) -> None:
+        """Wait for the worker's end, and bring it about when it is overdue; then settle the outcome."""
+        run.worker, run.begun_at = worker, time.monotonic()
+        report: Done | None = None
+
+        async def read_report() -> None:
+            nonlocal report
+            report = await worker.report()
+
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(read_report)
+                with trio.move_on_after(run.limits.wall_s + _GRACE_S if run.limits.wall_s != math.inf else math.inf):
+                    await worker.has_ended.wait()
+                if not worker.has_ended.is_set():
+                    run.was_killed = True
+                    worker.kill()
+                    await worker.has_ended.wait()
+        finally:
+            worker.kill()
+            worker.close()
+            self._settle(run, worker.status, report)
+
+    async def outcome(self, run_id: str, identity: str) -> Done | None:
+        """How a run ended; waits for one that is still under way. None when nobody knows, or this identity may not."""
+        run = self._by_id.get(run_id)
+        if run is None or run.identity != identity:
+            return None
+        await run.has_ended.wait()
+        return run.outcome
+
+    def shut_down(self) -> None:
+        """End every run under way with `shutdown`."""
+        for run in self._by_id.values():
+            if run.worker is not None and not run.has_ended.is_set():
+                run.worker.tell_to_end()
+
+    @property
+    def under_way(self) -> int:
+        """How many runs have a worker now."""
+        return sum(1 for run in self._by_id.values() if run.worker is not None and not run.has_ended.is_set())
+
+    def _settle(self, run: Run, status: int | None, report: Done | None) -> None:
+        run.ended_at = time.monotonic()
+        if report is not None and report.id == run.id:
+            run.outcome = report
+        elif run.was_killed:
+            run.outcome = self._failure(run, "timeout", texts.timeout(run.limits.wall_s))
+        elif status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+            run.outcome = self._failure(run, "cpu", texts.cpu(run.limits.cpu_s))
+        elif status != 0:
+            run.outcome = self._failure(run, "crashed", texts.CRASHED)
+        kind = run.outcome.failure.kind if run.outcome and run.outcome.failure else "ok"
+        self.count(run.id, kind, run.labels, run.ended_at - run.begun_at)
+        run.has_ended.set()
+
+    def count(self, run_id: str, kind: str, labels: dict[str, str], seconds: float) -> None:
+        """Note how a run ended."""
+        self.counts[kind] += 1
+        log.info("run %s ended: %s after %.3f s %s", run_id, kind, seconds, labels or "")
+
+    def _failure(self, run: Run, kind: str, message: str) -> Done:
+        return Done(
+            id=run.id, failure=Failure(kind=kind, message=message), stats=Stats(wall_s=run.ended_at - run.begun_at)
+        )
+
+    def _forget_old(self) -> None:
+        now = time.monotonic()
+        for run in list(self._by_id.values()):
+            too_many = len(self._by_id) > _KEPT_AT_MOST
+            if not run.has_ended.is_set():
+                continue
+            if run.ended_at + _KEPT_S > now and not too_many:
+                break
+            del self._by_id[run.id]

@@ -1,0 +1,64 @@
+"""What every session of one daemon shares."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+import trio
+
+from tooltoolexec_executor.admission import Admission
+from tooltoolexec_executor.config import Config
+from tooltoolexec_executor.pool import Pool
+from tooltoolexec_executor.runs import Runs
+from tooltoolexec_protocol.limits import EffectiveLimits
+
+VERSION_TEXT = f"tooltoolexec {version('tooltoolexec')}"
+
+
+@dataclass(slots=True)
+class DaemonState:
+    """Made once per daemon by `of`; `closing` is set when it takes no more runs."""
+
+    config: Config
+    defaults: EffectiveLimits
+    maxima: EffectiveLimits
+    admission: Admission
+    pool: Pool
+    connections: trio.Semaphore
+    runs: Runs = field(default_factory=Runs)
+    closing: trio.Event = field(default_factory=trio.Event)
+    begun_at: float = field(default_factory=time.monotonic)
+    _idle: set[trio.CancelScope] = field(default_factory=set)
+
+    @contextmanager
+    def idle(self) -> Iterator[None]:
+        """For a session that waits for a request: it is cut short when the daemon closes."""
+        with trio.CancelScope() as scope:
+            self._idle.add(scope)
+            try:
+                yield
+            finally:
+                self._idle.discard(scope)
+
+    def close(self) -> None:
+        """Take no more runs, end those under way, and let idle sessions go."""
+        self.closing.set()
+        self.runs.shut_down()
+        for scope in self._idle:
+            scope.cancel()
+
+    @classmethod
+    def of(cls, config: Config) -> DaemonState:
+        """The state a configuration asks for."""
+        return cls(
+            config=config,
+            defaults=config.default_limits(),
+            maxima=config.maximum_limits(),
+            admission=Admission(config.workers, config.queue, config.queue_s),
+            pool=Pool(min(config.warm, config.workers)),
+            connections=trio.Semaphore(config.connections),
+        )

@@ -1,0 +1,153 @@
+"""The zygote from the daemon's side: it starts it, asks it for workers, and hears of their ends.
+
+    starting ──"Z"──▶ forking ──end of file, or silence──▶ gone
+        └──no "Z" in time──▶ gone
+
+When a zygote ends, the kernel ends its workers with it. The pool replaces a zygote that is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from tooltoolexec_executor.workers import Worker
+from tooltoolexec_executor.zygote import READY
+
+log = logging.getLogger("tooltoolexec")
+
+_START_S = 20.0
+_ANSWER_S = 10.0
+_LONGEST_MESSAGE = 64
+# What a process needs to start Python; the daemon's own environment may hold secrets.
+_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+
+
+class ZygoteGoneError(Exception):
+    """The zygote ended, or does not answer: there are no workers to be had from it."""
+
+
+class Zygote:
+    """One running zygote. `spawn` may be called from many tasks."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+        self._process = process
+        control.setblocking(False)
+        self._control = trio.socket.from_stdlib_socket(control)
+        # Births are reported in the order of the requests.
+        self._unborn: deque[Worker] = deque()
+        self._workers: dict[int, Worker] = {}
+        self._is_gone = False
+
+    async def spawn(self) -> Worker:
+        """A new worker, not ready yet.
+
+        Raises:
+            ZygoteGoneError: there will be none from this zygote.
+        """
+        if self._is_gone:
+            raise ZygoteGoneError
+        ours, theirs = socket.socketpair()
+        worker = Worker(ours)
+        with theirs:
+            await self._request(worker, theirs.fileno())
+        with trio.move_on_after(_ANSWER_S):
+            try:
+                await worker.was_born.wait()
+            except trio.Cancelled:
+                worker.is_unwanted = True
+                raise
+        if worker.pid:
+            return worker
+        if not worker.was_born.is_set():
+            log.error("The process that forks workers does not answer; it is replaced.")
+            self._process.kill()
+        worker.is_unwanted = True
+        worker.close()
+        raise ZygoteGoneError
+
+    async def _request(self, worker: Worker, descriptor: int) -> None:
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor.to_bytes(4, sys.byteorder))
+        self._unborn.append(worker)
+        try:
+            await self._control.sendmsg([b"w"], [rights])
+        except OSError:
+            worker.close()
+            raise ZygoteGoneError from None
+
+    async def started(self) -> None:
+        """Wait until it can fork.
+
+        Raises:
+            ZygoteGoneError: it cannot start; it wrote why to standard error.
+        """
+        message = None
+        with trio.move_on_after(_START_S):
+            message = await self._receive()
+        if message is None or message[0] != READY:
+            raise ZygoteGoneError
+
+    async def listen(self) -> None:
+        """Take reports until the zygote ends; then everything that came from it is at its end as well."""
+        try:
+            while (message := await self._receive()) is not None:
+                kind, *numbers = message[0].split()
+                if kind == b"P":
+                    worker = self._unborn.popleft()
+                    self._workers[int(numbers[0])] = worker
+                    worker.born(int(numbers[0]), message[1])
+                elif kind == b"X":
+                    self._workers.pop(int(numbers[0])).ended(int(numbers[1]))
+        finally:
+            self._is_gone = True
+            for worker in (*self._unborn, *self._workers.values()):
+                worker.kill()  # The kernel does it too, but for a worker that had not asked it yet.
+                worker.ended(None)
+            self._unborn.clear()
+            self._workers.clear()
+
+    def close(self) -> None:
+        """End it and, with it, its workers."""
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+
+    async def _receive(self) -> tuple[bytes, int] | None:
+        try:
+            data, ancillary, _flags, _address = await self._control.recvmsg(_LONGEST_MESSAGE, socket.CMSG_SPACE(4))
+        except OSError:
+            return None
+        descriptor = int.from_bytes(ancillary[0][2][:4], sys.byteorder) if ancillary else -1
+        return (data, descriptor) if data else None
+
+
+@asynccontextmanager
+async def open_zygote() -> AsyncIterator[Zygote]:
+    """Start a zygote, and end it on leaving.
+
+    Raises:
+        ZygoteGoneError: it cannot start.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        # By exec, never by a fork of the running daemon: a fork would share its memory and descriptors.
+        process = subprocess.Popen(  # noqa: ASYNC220 - trio's own would tie the process to a task; it returns at once
+            [sys.executable, "-m", "tooltoolexec_executor.zygote", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        )
+    zygote = Zygote(process, ours)
+    try:
+        await zygote.started()
+        yield zygote
+    finally:
+        zygote.close()

@@ -1,0 +1,152 @@
+"""One worker process from the daemon's side: its control socket, its birth and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+
+import trio
+
+from tooltoolexec_executor.worker.main import FAULT, READY
+from tooltoolexec_protocol.errors import ProtocolError
+from tooltoolexec_protocol.framing import FrameReader
+from tooltoolexec_protocol.messages import Done, decode
+
+_LONGEST_REPORT = 256 * 1024
+END = b"E"
+"""Sent on the control socket of a busy worker: end the run with `shutdown`."""
+
+
+class WorkerGoneError(Exception):
+    """The worker ended before it could take a run."""
+
+
+class Worker:
+    """A forked worker. `born` and `ended` are told by the zygote; everything it says itself is held to be hostile.
+
+    Attributes:
+        was_born: set once the process exists or never will; `pid` tells which.
+        has_ended: set once the process is gone; `status` is then as waitpid gives it, None when nobody could ask.
+    """
+
+    def __init__(self, control: socket.socket) -> None:
+        control.setblocking(False)
+        self._control = trio.socket.from_stdlib_socket(control)
+        self._pidfd = -1
+        self.pid = 0
+        self.status: int | None = None
+        self.was_born = trio.Event()
+        self.has_ended = trio.Event()
+        # Set when whoever asked for the worker gave up before its birth.
+        self.is_unwanted = False
+
+    def born(self, pid: int, pidfd: int) -> None:
+        """The process exists."""
+        self.pid = pid
+        self._pidfd = pidfd
+        self.was_born.set()
+        if self.is_unwanted:
+            self.kill()
+
+    def ended(self, status: int | None) -> None:
+        """The process is gone, or will never be."""
+        self.status = status
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+        self.was_born.set()
+        self.has_ended.set()
+
+    def kill(self) -> None:
+        """SIGKILL, through the pidfd: it can hit no other process."""
+        if self._pidfd >= 0:
+            try:
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # It is gone already; its report is on the way.
+
+    def close(self) -> None:
+        """Close the control socket. An idle worker ends by it."""
+        self._control.close()
+
+    async def ready(self) -> None:
+        """Wait until it can take a run.
+
+        Raises:
+            WorkerGoneError: it cannot; the message says why where it told.
+        """
+        try:
+            first = await self._control.recv(1)
+        except OSError:
+            first = b""
+        if first == FAULT:
+            raise WorkerGoneError(await self._fault())
+        if first != READY:
+            raise WorkerGoneError("it ended before it was ready")
+
+    def is_idle(self) -> bool:
+        """Whether an idle worker is still there: it says nothing, so anything readable is its end."""
+        try:
+            self._control._sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    async def quiet(self) -> None:
+        """Return when an idle worker ends or speaks, neither of which it should."""
+        await trio.lowlevel.wait_readable(self._control)
+
+    async def take(self, connection: socket.socket, handover: bytes) -> None:
+        """Give it a run: `connection` is the worker's from here on, whatever becomes of it.
+
+        Raises:
+            WorkerGoneError: it ended first and has seen nothing; another worker may have the connection.
+        """
+        descriptor = connection.fileno().to_bytes(4, sys.byteorder)
+        try:
+            sent = await self._control.sendmsg([handover], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
+        except OSError:
+            raise WorkerGoneError("it ended while it was idle") from None
+        rest = memoryview(handover)[sent:]
+        try:
+            while rest:
+                rest = rest[await self._control.send(rest) :]
+        except OSError:
+            return  # It died with the connection in its hands; its end is the run's outcome.
+
+    def tell_to_end(self) -> None:
+        """Ask a busy worker to end its run with `shutdown`."""
+        try:
+            self._control._sock.send(END)
+        except OSError:
+            pass  # Too late: it ends by itself.
+
+    async def report(self) -> Done | None:
+        """The failure the worker reports before it ends; None when it ends without, or reports nonsense."""
+        reader = FrameReader()
+        try:
+            while data := await self._control.recv(65536):
+                reader.feed(data)
+                body = reader.next_body(_LONGEST_REPORT)
+                if body is not None:
+                    message = decode(body)
+                    return message if isinstance(message, Done) and message.failure is not None else None
+        except (OSError, ProtocolError):
+            pass
+        return None
+
+    async def _fault(self) -> str:
+        reader = FrameReader()
+        try:
+            while data := await self._control.recv(65536):
+                reader.feed(data)
+                body = reader.next_body(_LONGEST_REPORT)
+                if body is not None:
+                    return body.decode("utf-8", "replace")
+        except (OSError, ProtocolError):
+            pass
+        return "it did not say why"

@@ -1,0 +1,1 @@
+"""Stands in for the daemon of the embedded executor, without V8."""

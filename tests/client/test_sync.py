@@ -1,0 +1,103 @@
+"""The blocking twins."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import threading
+import time
+from contextvars import ContextVar
+
+import pytest
+
+from tooltoolexec import ConnectError, Provider, Run, Tool, sync
+
+from .daemon import FakeDaemon, Peer
+
+user: ContextVar[str] = ContextVar("user", default="nobody")
+
+
+def ask_and_finish(peer: Peer) -> None:
+    peer.start()
+    peer.done(json.loads(peer.ask("store", "who"))["result"])
+
+
+def who() -> str:
+    return user.get()
+
+
+async def who_async() -> str:
+    return user.get()
+
+
+STORE = [Provider("store", [who])]
+
+
+def test_a_blocking_run_calls_plain_and_async_tools(daemon: FakeDaemon) -> None:
+    user.set("ada")
+    with sync.connect(daemon.address) as executor:
+        for tool in (who, who_async):
+            daemon.script(ask_and_finish)
+            assert executor.execute("1", [Provider("store", [Tool(tool, "who")])]).result == "ada"
+
+
+def test_it_blocks_inside_a_running_event_loop(daemon: FakeDaemon) -> None:
+    daemon.script(ask_and_finish)
+
+    async def notebook_cell() -> Run:
+        with sync.connect(daemon.address) as executor:
+            return executor.execute("1", STORE)
+
+    assert asyncio.run(notebook_cell()).ok
+
+
+def test_several_threads_use_one_executor(daemon: FakeDaemon) -> None:
+    results: list[object] = []
+    for _ in range(20):
+        daemon.script(ask_and_finish)
+    with sync.connect(daemon.address) as executor:
+        threads = [
+            threading.Thread(target=lambda: results.append(executor.execute("1", STORE).result)) for _ in range(20)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert results == ["nobody"] * 20
+
+
+def test_nothing_at_the_address_is_a_connect_error() -> None:
+    with pytest.raises(ConnectError), sync.connect("unix:/nonexistent/socket"):
+        pass
+
+
+def test_an_error_in_the_body_comes_out_as_it_was_raised(daemon: FakeDaemon) -> None:
+    with pytest.raises(KeyError), sync.connect(daemon.address):
+        raise KeyError
+
+
+def test_an_executor_outside_its_with_is_a_value_error(daemon: FakeDaemon) -> None:
+    executor = sync.connect(daemon.address)
+    with pytest.raises(ValueError, match="not open"):
+        executor.execute("1")
+
+
+def test_an_interrupt_of_the_caller_ends_the_run_and_comes_out_promptly(daemon: FakeDaemon) -> None:
+    hung_up = threading.Event()
+
+    @daemon.script
+    def script(peer: Peer) -> None:
+        peer.start()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        peer.wait_for_hang_up()
+        hung_up.set()
+
+    with sync.connect(daemon.address) as executor:
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            executor.execute("1")
+        assert time.monotonic() - began < 2
+        assert hung_up.wait(5)
+        daemon.script(ask_and_finish)
+        assert executor.execute("1", STORE).ok

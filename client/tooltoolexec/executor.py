@@ -150,6 +150,11 @@ class Executor:
         """Whether the daemon this executor owns is gone; False where it owns none."""
         return self._dialer.has_ended
 
+    @property
+    def waiting(self) -> int:
+        """How many of its runs wait for a worker now."""
+        return sum(not session.has_started for session in tuple(self._sessions))
+
     async def _see_through(self, session: Session, logs: LogFeed) -> Run:
         self._sessions.add(session)
         try:
@@ -162,6 +167,7 @@ class Executor:
             raise
         finally:
             self._sessions.discard(session)
+            self._spares.replenish()
         session.close()
         return run_of(done, logs.texts, logs.warnings)
 

@@ -25,11 +25,11 @@ class BrokenConversationError(Exception):
 
 
 class Session:
-    """Carries one run; `request` is what is asked."""
+    """Carries one run; `request` is what is asked, `has_started` says whether a worker has it."""
 
     def __init__(self, request: Execute, calls: CallRunner, logs: LogFeed, group: anyio.abc.TaskGroup) -> None:
         self.request = request
-        self._has_started = False
+        self.has_started = False
         self._calls = calls
         self._logs = logs
         self._group = group
@@ -82,14 +82,14 @@ class Session:
                 self._logs.accept(lines)
             case Started(id=run_id):
                 self._check_id(run_id)
-                self._has_started = True
+                self.has_started = True
             case Done(id=run_id):
                 self._check_id(run_id)
                 return rebuild_result(message)
             case Refused(code=code, message=text):
                 raise RefusedError(code, text)
             case _:
-                raise BrokenConversationError("the connection ended", may_retry=not self._has_started)
+                raise BrokenConversationError("the connection ended", may_retry=not self.has_started)
         return None
 
     def _check_id(self, run_id: str) -> None:

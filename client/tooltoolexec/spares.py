@@ -24,23 +24,34 @@ class Spares:
         self._open_one = open_one
         self._idle: deque[Transport] = deque()
         self._wanted = anyio.Event()
+        self._wanted.set()
 
     def take(self) -> Transport | None:
-        """A spare whose peer is still there, or None; those that hung up meanwhile are dropped."""
-        self._wanted.set()
-        while self._idle:
+        """A spare whose peer is still there, or None; those that hung up meanwhile are dropped.
+
+        Call `replenish` when the run that took it is over.
+        """
+        taken = None
+        while taken is None and self._idle:
             transport = self._idle.popleft()
             if transport.is_idle():
-                return transport
-            transport.close()
-        return None
+                taken = transport
+            else:
+                transport.close()
+        if not self._idle:
+            self._wanted.set()  # Other runs may begin before this one is over.
+        return taken
+
+    def replenish(self) -> None:
+        """Have what was taken replaced. Not earlier: opening a connection competes with the run for the processor."""
+        self._wanted.set()
 
     async def add(self) -> None:
         """Open one now. Raises as `open_one`."""
         self._idle.append(await self._open_one())
 
     async def keep_full(self) -> None:
-        """Fill up after each `take`, for ever. A failure is quiet: the next run opens its own and meets the error."""
+        """Fill up when there is reason to, for ever. A failure is quiet: the next run opens its own and meets the error."""
         while True:
             await self._wanted.wait()
             self._wanted = anyio.Event()

@@ -53,7 +53,7 @@ def _limit_options(command: Any) -> Any:
 def _limit_groups(options: dict[str, Any]) -> dict[str, Any]:
     """Take the limits' options out of `options`, as the two groups that the file has them in."""
     groups: dict[str, Any] = {}
-    for which, group in (("default", "defaults"), ("max", "maxima")):
+    for which, group in settings.LIMIT_GROUPS.items():
         for name in LIMIT_NAMES:
             text = options.pop(f"{which}_{name}")
             if text is not None:
@@ -75,21 +75,23 @@ def _limit_groups(options: dict[str, Any]) -> dict[str, Any]:
 def serve(config: Path | None, *, check: bool, **options: Any) -> None:
     """Run programs for clients that connect.
 
-    Every option can also stand in the TOML file (--config) or in the environment (TOOLTOOLEXEC_WORKERS=8). An option wins
-    over the environment, the environment over the file.
+    Every option can also stand in the TOML file (--config) or in the environment (TOOLTOOLEXEC_WORKERS=8). An option
+    wins over the environment, the environment over the file.
     """
     try:
         loaded = settings.load(config, os.environ, _limit_groups(options) | options)
-        if not loaded.listen:
-            raise ConfigError("There is nowhere to listen. Add --listen unix:PATH or --listen tcp://127.0.0.1:PORT.")
     except ConfigError as error:
         _fail(str(error))
+    if not loaded.listen:
+        _fail("There is nowhere to listen. Add --listen unix:PATH or --listen tcp://127.0.0.1:PORT.")
     if check:
         click.echo(json.dumps(settings.summary(loaded), indent=2))
         return
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    from tooltoolexec_executor import daemon  # noqa: PLC0415 - loads trio's and V8's parts, which --check does not need
-
+    try:
+        from tooltoolexec_executor import daemon  # noqa: PLC0415 - loads V8's parts, which --check does not need
+    except ImportError as error:
+        _fail(f"{error}. Run: pip install 'tooltoolexec[executor]'")
     try:
         trio.run(daemon.serve, loaded)
     except* ListenError as group:

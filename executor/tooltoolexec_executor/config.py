@@ -1,9 +1,9 @@
-"""The daemon's settings: what they mean, their defaults, and where they come from (options, environment, a TOML file)."""
+"""The daemon's settings: what they mean, their defaults, where they come from (options, environment, a TOML file)."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,17 @@ from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import WireLimits
 
 ENVIRONMENT_PREFIX = "TOOLTOOLEXEC_"
+LIMIT_GROUPS = {"default": "defaults", "max": "maxima"}
+"""How a limit's option and variable begin (`--max-calls`, `TOOLTOOLEXEC_MAX_CALLS`), and the group that they set."""
+_WORDS = {
+    "Expected `int`": "write a whole number",
+    "Expected `float | null`": "write a number or none",
+    "Expected `float`": "write a number",
+    "Expected `array`": "write a list",
+    "Expected `str`": "write a text",
+    "Expected `object`": "write a table",
+    "Object contains unknown field": "there is no setting",
+}
 
 
 class ConfigError(ValueError):
@@ -66,8 +77,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for address in addresses:
             if isinstance(address, TcpAddress) and (address.tls or not address.is_loopback):
                 raise ConfigError(
-                    f"listen: {address} would be reachable from other machines, and this version has no tokens and no TLS. "
-                    "Listen on tcp://127.0.0.1:PORT or on unix:PATH."
+                    f"listen: {address} would be reachable from other machines, and this version has no tokens and "
+                    "no TLS. Listen on tcp://127.0.0.1:PORT or on unix:PATH."
                 )
         return addresses
 
@@ -79,16 +90,37 @@ def load(file: Path | None, environment: Mapping[str, str], options: Mapping[str
         ConfigError: the file cannot be read, or a setting is wrong.
     """
     values: dict[str, Any] = _read(file) if file else {}
-    for field in msgspec.structs.fields(Config):
-        text = environment.get(ENVIRONMENT_PREFIX + field.name.upper())
-        if text is not None and field.name not in ("defaults", "maxima"):
-            values[field.name] = text.split() if field.name == "listen" else text
-    for name, value in options.items():
-        if isinstance(value, dict):
-            values[name] = {**values.get(name, {}), **value}
-        elif value not in (None, ()):
-            values[name] = list(value) if name == "listen" else value
+    for variable, given in _from_environment(environment):
+        try:
+            check(given)
+        except ConfigError as error:
+            raise ConfigError(f"{variable} in the environment: {error}") from None
+        _lay_over(values, given)
+    _lay_over(values, {name: value for name, value in options.items() if value not in (None, ())})
     return check(values)
+
+
+def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each variable that is a setting, and what it sets."""
+    for field in msgspec.structs.fields(Config):
+        variable = ENVIRONMENT_PREFIX + field.name.upper()
+        if variable in environment and field.name not in LIMIT_GROUPS.values():
+            text = environment[variable]
+            yield variable, {field.name: text.split() if field.name == "listen" else text}
+    for which, group in LIMIT_GROUPS.items():
+        for name in limits.LIMIT_NAMES:
+            variable = f"{ENVIRONMENT_PREFIX}{which.upper()}_{name.upper()}"
+            if variable in environment:
+                yield variable, {group: {name: environment[variable]}}
+
+
+def _lay_over(values: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Put `given` over `values`; a group's limits one by one."""
+    for name, value in given.items():
+        if isinstance(value, dict) and isinstance(values.get(name), dict):
+            values[name] = {**values[name], **value}
+        else:
+            values[name] = value
 
 
 def summary(config: Config) -> dict[str, Any]:
@@ -106,9 +138,13 @@ def check(values: Mapping[str, Any]) -> Config:
         ConfigError: one is unknown, of the wrong kind or out of range.
     """
     try:
-        config = msgspec.convert(dict(values), Config, strict=False)
+        config = msgspec.convert({name: _plain(value) for name, value in values.items()}, Config, strict=False)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"The configuration is wrong: {error}.") from None
+        raise ConfigError(_what_is_wrong(str(error))) from None
+    for group in LIMIT_GROUPS.values():
+        unknown = [name for name in values.get(group, {}) if name not in limits.LIMIT_NAMES]
+        if unknown:
+            raise ConfigError(f"{group}: there is no limit {unknown[0]!r}. There are {', '.join(limits.LIMIT_NAMES)}.")
     for name, least in (("workers", 1), ("warm", 1), ("queue", 0), ("queue_s", 0), ("connections", 1)):
         value = getattr(config, name)
         if not value >= least:
@@ -117,14 +153,34 @@ def check(values: Mapping[str, Any]) -> Config:
     return config
 
 
+def _plain(value: Any) -> Any:
+    """A group of limits with `null` for "none", which TOML and the environment cannot write."""
+    if not isinstance(value, dict):
+        return list(value) if isinstance(value, tuple) else value
+    return {name: None if limit == "none" else limit for name, limit in value.items()}
+
+
+def _what_is_wrong(text: str) -> str:
+    """The validator's text, ``Expected `int`, got `str` - at `$.workers```, with the setting first."""
+    what, _, where = text.partition(" - at `$.")
+    for theirs, ours in _WORDS.items():
+        what = what.replace(theirs, ours)
+    where = where.rstrip("`")
+    return f"{where}: {what}." if where else f"{what[:1].upper()}{what[1:]}."
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
         with file.open("rb") as stream:
-            return tomllib.load(stream)
+            values = tomllib.load(stream)
+        check(values)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
     except OSError as error:
         raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is no TOML: {error}.") from None
+    return values
 
 
 def _filled(base: EffectiveLimits, given: WireLimits) -> EffectiveLimits:

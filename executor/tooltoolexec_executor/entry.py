@@ -11,10 +11,22 @@ from collections.abc import Sequence
 from tooltoolexec_protocol.messages import ProviderSpec
 
 
+ENTRY_TAIL = "return (__program) => eval(__program); })"
+"""Ends the source where the program is evaluated apart. Without host sources the runtime puts the program here instead."""
+
+
 def entry_source(providers: Sequence[ProviderSpec]) -> str:
-    """The generated source. Host sources stand as they were given; the runtime compiles each on its own first."""
+    """The generated source, whole."""
+    return entry_head(providers) + ENTRY_TAIL
+
+
+def entry_head(providers: Sequence[ProviderSpec]) -> str:
+    """The source up to its end. Host sources stand as they were given; the runtime compiles each on its own first.
+
+    Without host sources it is one line, so a program that follows it begins on the second.
+    """
     lines = [
-        '"use strict"; (__entry) => {',
+        '"use strict"; ((__entry) => {',
         "const { console, __dispatch, __stringifyForDispatch, __parseForDispatch, __retainHandle } = __entry;",
     ]
     for index, provider in enumerate(providers):
@@ -26,5 +38,4 @@ def entry_source(providers: Sequence[ProviderSpec]) -> str:
     for index, provider in enumerate(providers):
         if provider.prelude is not None:
             lines.append(f"__entry.source({index}); (() => {{\n{provider.prelude}\n}})();")
-    lines.append("return (__program) => eval(__program); }")
-    return "\n".join(lines)
+    return " ".join(lines) + " "

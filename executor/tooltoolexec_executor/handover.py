@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tooltoolexec_executor.entry import entry_source
+from tooltoolexec_executor.entry import ENTRY_TAIL, entry_head
 from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import Execute
 from tooltoolexec_protocol.names import tool_aliases
@@ -30,6 +30,11 @@ class Facts(msgspec.Struct, kw_only=True):
     wall_s: float | None
     cpu_s: float | None
     memory_mb: float | None
+    log_bytes: float | None = None
+
+
+# Made once, in the zygote: the first decoding into a type costs as much as the rest of a short run.
+_DECODER = msgspec.json.Decoder(Facts)
 
 
 def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
@@ -40,6 +45,7 @@ def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
         wall_s=_bound(limits.wall_s),
         cpu_s=_bound(limits.cpu_s),
         memory_mb=_bound(limits.memory_mb),
+        log_bytes=_bound(limits.log_bytes),
     )
     head = msgspec.json.encode(facts)
     # json, not msgspec: what a model wrote may hold lone surrogates.
@@ -61,7 +67,8 @@ def job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:
     ]
     return {
         "code": execute.code,
-        "entry": entry_source(execute.providers),
+        "entryHead": entry_head(execute.providers),
+        "entryTail": ENTRY_TAIL,
         "providers": providers,
         "hasSources": any(p.prelude is not None or p.proxy_source is not None for p in execute.providers),
         "dispatch": execute.dispatch,
@@ -81,7 +88,7 @@ def unpack_lengths(header: bytes) -> tuple[int, int]:
 
 def unpack_facts(head: bytes) -> Facts:
     """The facts; the job goes to the runtime as it is."""
-    return msgspec.json.decode(head, type=Facts)
+    return _DECODER.decode(head)
 
 
 def _bound(value: float) -> float | None:

@@ -107,7 +107,7 @@ def _bind_tcp(address: TcpAddress) -> socket.socket:
         bound.listen(_BACKLOG)
     except OSError as error:
         bound.close()
-        raise ListenError(f"Cannot listen on {address}: {error.strerror}. Is another daemon there?") from None
+        raise ListenError(f"Cannot listen on {address}: {error.strerror}. Name another port.") from None
     bound.setblocking(False)
     return bound
 
@@ -128,7 +128,10 @@ def _bind_unix(path: str) -> tuple[socket.socket, int]:
         return bound, os.stat(path).st_ino
     except OSError as error:
         bound.close()
-        raise ListenError(f"Cannot listen on unix:{path}: {error.strerror}.") from None
+        reason = error.strerror
+        raise ListenError(
+            f"Cannot listen on unix:{path}: {reason}. Name a path in a folder that exists and that you may write to."
+        ) from None
     except ListenError:
         bound.close()
         raise

@@ -251,15 +251,20 @@ class Session:
         """The client's next message, read without taking a byte beyond it."""
         deadline = math.inf
         while (message := self._connection.next_message()) is None:
-            with trio.move_on_at(deadline) as scope:
-                data = await self._socket.recv(min(self._connection.bytes_wanted, _RECEIVE_BYTES))
-                if not data:
-                    raise _PeerGoneError
-                self._connection.receive_data(data)
-                if deadline == math.inf:
+            # What is there is read at once: a wait costs as much as all the rest of a small request.
+            try:
+                data = self._raw.recv(min(self._connection.bytes_wanted, _RECEIVE_BYTES))
+            except BlockingIOError:
+                if not self._connection.at_border and deadline == math.inf:
                     deadline = trio.current_time() + frame_s
-            if scope.cancelled_caught:
-                raise ProtocolError("deadline", f"A frame took longer than {frame_s:g} seconds.")
+                with trio.move_on_at(deadline) as scope:
+                    await trio.lowlevel.wait_readable(self._raw)
+                if scope.cancelled_caught:
+                    raise ProtocolError("deadline", f"A frame took longer than {frame_s:g} seconds.") from None
+                continue
+            if not data:
+                raise _PeerGoneError
+            self._connection.receive_data(data)
         return message
 
     async def _send(self, message: Message) -> None:

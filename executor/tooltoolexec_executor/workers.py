@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
+from contextlib import suppress
 
 import trio
 
@@ -15,6 +15,7 @@ from tooltoolexec_protocol.framing import FrameReader
 from tooltoolexec_protocol.messages import Done, decode
 
 _LONGEST_REPORT = 256 * 1024
+_RECEIVE_BYTES = 64 * 1024
 END = b"E"
 """Sent on the control socket of a busy worker: end the run with `shutdown`."""
 
@@ -33,7 +34,7 @@ class Worker:
 
     def __init__(self, control: socket.socket) -> None:
         control.setblocking(False)
-        self._control = trio.socket.from_stdlib_socket(control)
+        self._control = control
         self._pidfd = -1
         self.pid = 0
         self.status: int | None = None
@@ -62,10 +63,8 @@ class Worker:
     def kill(self) -> None:
         """SIGKILL, through the pidfd: it can hit no other process."""
         if self._pidfd >= 0:
-            try:
+            with suppress(ProcessLookupError):  # Gone already; its report is on the way.
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # It is gone already; its report is on the way.
 
     def close(self) -> None:
         """Close the control socket. An idle worker ends by it."""
@@ -77,28 +76,21 @@ class Worker:
         Raises:
             WorkerGoneError: it cannot; the message says why where it told.
         """
-        try:
-            first = await self._control.recv(1)
-        except OSError:
-            first = b""
+        first = await self._receive(1)
         if first == FAULT:
-            raise WorkerGoneError(await self._fault())
+            raise WorkerGoneError(((await self._frame()) or b"it did not say why").decode("utf-8", "replace"))
         if first != READY:
             raise WorkerGoneError("it ended before it was ready")
 
     def is_idle(self) -> bool:
         """Whether an idle worker is still there: it says nothing, so anything readable is its end."""
         try:
-            self._control._sock.recv(1, socket.MSG_PEEK)
+            self._control.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
             return True
         except OSError:
             return False
         return False
-
-    async def quiet(self) -> None:
-        """Return when an idle worker ends or speaks, neither of which it should."""
-        await trio.lowlevel.wait_readable(self._control)
 
     async def take(self, connection: socket.socket, handover: bytes) -> None:
         """Give it a run: `connection` is the worker's from here on, whatever becomes of it.
@@ -106,47 +98,50 @@ class Worker:
         Raises:
             WorkerGoneError: it ended first and has seen nothing; another worker may have the connection.
         """
-        descriptor = connection.fileno().to_bytes(4, sys.byteorder)
         try:
-            sent = await self._control.sendmsg([handover], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
-        except OSError:
+            sent = socket.send_fds(self._control, [handover], [connection.fileno()])
+        except OSError:  # Its buffer is empty, so this is no lack of room.
             raise WorkerGoneError("it ended while it was idle") from None
         rest = memoryview(handover)[sent:]
         try:
             while rest:
-                rest = rest[await self._control.send(rest) :]
+                await trio.lowlevel.wait_writable(self._control)
+                rest = rest[self._control.send(rest) :]
         except OSError:
             return  # It died with the connection in its hands; its end is the run's outcome.
 
     def tell_to_end(self) -> None:
-        """Ask a busy worker to end its run with `shutdown`."""
-        try:
-            self._control._sock.send(END)
-        except OSError:
-            pass  # Too late: it ends by itself.
+        """Ask a busy worker to end its run with `shutdown`. If it is too late for that, it ends by itself."""
+        with suppress(OSError):
+            self._control.send(END)
 
     async def report(self) -> Done | None:
-        """The failure the worker reports before it ends; None when it ends without, or reports nonsense."""
+        """The failure a busy worker reports before it ends; None when it ends without, or reports nonsense."""
+        body = await self._frame()
+        try:
+            message = decode(body) if body is not None else None
+        except ProtocolError:
+            return None
+        return message if isinstance(message, Done) and message.failure is not None else None
+
+    async def _frame(self) -> bytes | None:
         reader = FrameReader()
         try:
-            while data := await self._control.recv(65536):
+            while data := await self._receive(_RECEIVE_BYTES):
                 reader.feed(data)
                 body = reader.next_body(_LONGEST_REPORT)
                 if body is not None:
-                    message = decode(body)
-                    return message if isinstance(message, Done) and message.failure is not None else None
-        except (OSError, ProtocolError):
+                    return body
+        except ProtocolError:
             pass
         return None
 
-    async def _fault(self) -> str:
-        reader = FrameReader()
-        try:
-            while data := await self._control.recv(65536):
-                reader.feed(data)
-                body = reader.next_body(_LONGEST_REPORT)
-                if body is not None:
-                    return body.decode("utf-8", "replace")
-        except (OSError, ProtocolError):
-            pass
-        return "it did not say why"
+    async def _receive(self, size: int) -> bytes:
+        """Up to `size` bytes; empty when the worker is gone."""
+        while True:
+            try:
+                return self._control.recv(size)
+            except BlockingIOError:
+                await trio.lowlevel.wait_readable(self._control)
+            except OSError:
+                return b""

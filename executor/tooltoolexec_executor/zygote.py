@@ -20,6 +20,7 @@ from typing import Never
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.worker import v8
 from tooltoolexec_executor.worker.main import serve
+from tooltoolexec_executor.worker.rehearsal import rehearse_messages
 
 READY = b"Z"
 _LONGEST_MESSAGE = 64
@@ -32,6 +33,7 @@ def main() -> Never:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     runtime = v8.runtime_source()
     v8.load()
+    rehearse_messages()
     zygote = _Zygote(control, runtime, Lockdown())
     # What is imported now is never collected, so a child's collector touches (and copies) none of it.
     gc.collect()
@@ -58,7 +60,10 @@ class _Zygote:
                     self._reap(descriptor)
 
     def _fork(self) -> None:
-        message, descriptors, _flags, _address = socket.recv_fds(self._control, _LONGEST_MESSAGE, 1)
+        try:
+            message, descriptors, _flags, _address = socket.recv_fds(self._control, _LONGEST_MESSAGE, 1)
+        except ConnectionError:  # The daemon ended with a report of ours unread.
+            os._exit(0)
         if not message or not descriptors:
             os._exit(0)  # The daemon is gone. The workers follow: they die with this process.
         pid = os.fork()

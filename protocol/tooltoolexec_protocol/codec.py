@@ -97,13 +97,16 @@ def parse_for_dispatch(text: str) -> Any:
     Raises:
         CodecError: `text` is no JSON, or nested deeper than 500.
     """
+    return rebuild_bytes(_decode(text))
+
+
+def _decode(text: str) -> Any:
     try:
-        value = _JSON.decode(text)
+        return _JSON.decode(text)
     except RecursionError:
         raise CodecError(_too_deep()) from None
     except ValueError as error:
         raise CodecError(f"The text is no JSON: {error}") from None
-    return rebuild_bytes(value)
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -162,5 +165,6 @@ def parse_dispatch_arguments(args_json: str) -> list[Any]:
     Raises:
         CodecError: as `parse_for_dispatch`.
     """
-    value = parse_for_dispatch(args_json)
-    return value if isinstance(value, list) else [value]
+    value = _decode(args_json)
+    # Item by item: the list is the call's own and is no level of a value.
+    return [rebuild_bytes(item) for item in value] if isinstance(value, list) else [rebuild_bytes(value)]

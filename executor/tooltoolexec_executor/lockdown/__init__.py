@@ -14,7 +14,7 @@ class Lockdown:
     """The required set. Raises OSError or RuntimeError, from `apply` as well, where the machine cannot give it."""
 
     def __init__(self) -> None:
-        self._filter = seccomp.build_filter()
+        self._filter = seccomp.Filter()
 
     def apply(self) -> None:
         """Lock this process down for good. Call it while the process has one thread and no isolate."""

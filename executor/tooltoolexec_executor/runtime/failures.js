@@ -3,11 +3,12 @@
 const PROGRAM = "program.js";
 const LONGEST_MESSAGE = 256 * 1024;
 
-// The program is compiled as `(` + text + newline + `)`, so its first line stands one column to the right.
+// The program's text begins on the second line of what is compiled, after a parenthesis; V8 lays what goes wrong in a bare
+// expression at the parenthesis itself.
 const frameText = (site) => {
   if (CallSiteSource(site) !== PROGRAM) return "";
-  const line = CallSiteLine(site);
-  const column = CallSiteColumn(site) - (line === 1 ? 1 : 0);
+  const line = MathMax(1, CallSiteLine(site) - 1);
+  const column = CallSiteLine(site) > 1 ? CallSiteColumn(site) : 1;
   const name = CallSiteFunctionName(site);
   const place = PROGRAM + ":" + line + ":" + column;
   const prefix = "\n    at " + (CallSiteIsAsync(site) ? "async " : "");
@@ -22,16 +23,18 @@ const describeError = (error) => {
   }
 };
 
+const formatStack = (error, sites) => {
+  let text = describeError(error);
+  for (let i = 0; i < sites.length; i++) text += frameText(sites[i]);
+  return text;
+};
+
 ReflectDefineProperty(ErrorConstructor, "prepareStackTrace", {
   __proto__: null,
-  value: (error, sites) => {
-    let text = describeError(error);
-    for (let i = 0; i < sites.length; i++) text += frameText(sites[i]);
-    return text;
-  },
-  writable: true,
+  get: () => formatStack,
+  set: () => {}, // A program's own hook would run whenever the runtime reads a stack.
   enumerable: false,
-  configurable: true,
+  configurable: false,
 });
 
 const stackOf = (error) => {

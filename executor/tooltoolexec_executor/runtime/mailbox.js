@@ -22,6 +22,13 @@ const IN_LENGTH = 3;
 const IN_WIDTH = 4;
 const DROPPED_LINES = 5;
 const SENT_CALLS = 6;
+const COMMAND = 7;
+
+// Commands.
+const START = 0;
+const SETTLE = 1;
+const FEED = 2;
+const WAITS = 3;
 
 // Write `text` behind the head and publish it; a text larger than the area leaves in parts.
 const post = (text) => {

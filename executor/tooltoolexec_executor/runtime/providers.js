@@ -35,6 +35,18 @@ const sendCall = (provider, tool, argsText) => {
   });
 };
 
+// A parsed value as JSON text again. Its own `toJSON` of undefined, which JSON omits, hides an inherited one.
+const parsedText = (value) => {
+  const hideToJSON = (item) => {
+    if (typeof item !== "object" || item === null) return;
+    const keys = ReflectOwnKeys(item);
+    for (let i = 0; i < keys.length; i++) hideToJSON(item[keys[i]]);
+    if (!hasOwn(item, "toJSON")) ownValue(item, "toJSON", undefined);
+  };
+  hideToJSON(value);
+  return JSONStringify(value);
+};
+
 // The value in an envelope. Only its own keys count.
 const openEnvelope = (text) => {
   let envelope;
@@ -48,7 +60,7 @@ const openEnvelope = (text) => {
   }
   if (hasOwn(envelope, "error") && envelope.error !== null) {
     const message = envelope.error;
-    const error = new ErrorConstructor(typeof message === "string" ? message : JSONStringify(message));
+    const error = new ErrorConstructor(typeof message === "string" ? message : parsedText(message));
     if (hasOwn(envelope, "code") && typeof envelope.code === "string") ownValue(error, "code", envelope.code);
     throw error;
   }

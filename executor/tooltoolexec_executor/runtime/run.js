@@ -83,7 +83,9 @@ const checkSources = (specs) => {
   for (let i = 0; i < specs.length; i++) {
     const { name, proxySource, prelude } = specs[i];
     if (proxySource !== null) {
-      const error = compileError("(() => {" + proxySource + "\n});");
+      // Neither `await` nor `return`, which would leave the entry before the program is in it.
+      const error = compileError("(() => {" + proxySource + "\n});") ??
+        compileError("(() => class { static {" + proxySource + "\n} });");
       if (error !== undefined) return failSource(specs[i], error);
       // A second declaration of the name must clash with the source's own; where it does not, there is none.
       if (compileError("(() => {" + proxySource + "\n; let " + name + "; });") === undefined) {
@@ -99,30 +101,53 @@ const checkSources = (specs) => {
 };
 
 // Providers declared and preludes run; gives the function that evaluates text in the entry scope.
-const enter = (job) => {
+const enter = (job, scope) => {
   if (job.hasSources && checkSources(job.providers) !== true) return undefined;
   try {
-    return indirectEval(job.entry)(makeEntryScope(job.providers));
+    return indirectEval(job.entryHead + job.entryTail)(scope);
   } catch (error) {
     failSource(job.providers[MathMax(run.source, 0)], error);
     return undefined;
   }
 };
 
-// Python calls `start` once a run, with the job in the mailbox.
-const start = () => {
-  const job = JSONParse(takeMessage());
-  beginRun(job);
-  const evaluate = enter(job);
+// A program without host sources is compiled together with its entry scope: half the work. Undefined when the text does
+// not compile so, whatever the reason; then it is evaluated apart, which tells what is wrong with it.
+const compileTogether = (job) => {
+  if (job.hasSources) return undefined;
+  try {
+    return indirectEval(job.entryHead + "return (\n" + job.code + "\n) })\n//# sourceURL=" + PROGRAM);
+  } catch {
+    return undefined;
+  }
+};
+
+const evaluateApart = (job, scope) => {
+  const evaluate = enter(job, scope);
   if (evaluate === undefined) return;
   let program;
   try {
-    program = evaluate("(" + job.code + "\n)\n//# sourceURL=" + PROGRAM);
+    program = evaluate("(\n" + job.code + "\n)\n//# sourceURL=" + PROGRAM);
   } catch (error) {
     // Only the compiler knows the place of a syntax error, and it tells Python alone.
-    if (isCompileError(error)) failSyntax(job.code, thrownMessage(error));
-    else fail("program", thrownMessage(error), error);
-    return;
+    if (isCompileError(error)) return failSyntax(job.code, thrownMessage(error));
+    return fail("program", thrownMessage(error), error);
+  }
+  settleProgram(program);
+};
+
+// The command START: once a run, with the job in the mailbox.
+const start = () => {
+  const job = JSONParse(takeMessage());
+  beginRun(job);
+  const scope = makeEntryScope(job.providers);
+  const together = compileTogether(job);
+  if (together === undefined) return evaluateApart(job, scope);
+  let program;
+  try {
+    program = together(scope);
+  } catch (error) {
+    return fail("program", thrownMessage(error), error);
   }
   settleProgram(program);
 };
@@ -143,7 +168,7 @@ const settleProgram = async (program) => {
   succeed(value);
 };
 
-// Python calls `settle` when an answer has come or a timer may be due.
+// The command SETTLE: an answer has come, or a timer may be due.
 const settle = () => {
   const text = takeMessage();
   if (text !== "") takeAnswers(text);
@@ -155,7 +180,18 @@ const rest = () => {
   words[TIMER_DELAY] = timerDelay();
 };
 
-// Python calls `waits` when the wall limit ends a program that rests.
-const waits = postWaits;
+// One function for all but `rest`, so that the worker fetches two handles while it starts and not five.
+const step = () => {
+  switch (words[COMMAND]) {
+    case START:
+      return start();
+    case SETTLE:
+      return settle();
+    case FEED:
+      return feed();
+    case WAITS:
+      return postWaits();
+  }
+};
 
-return { __proto__: null, start, settle, feed, rest, waits };
+return { __proto__: null, step, rest };

@@ -103,7 +103,7 @@ class Courier:
             return
         dropped = self._mailbox.dropped_lines
         if dropped:
-            line = texts.compose(texts.DROPPED_LINES, n=dropped)
+            line = texts.compose(texts.DROPPED_LINES, n=dropped, m=round(self._facts.log_bytes or 0))
             self._push_run("l", [json.dumps(["warn", line])])
         body = f'{{"type":"done","id":"{self._facts.id}",{fields},"stats":{self._stats()}}}'.encode()
         self._channel.push(frame(body))

@@ -18,7 +18,7 @@ from typing import Never
 from tooltoolexec_executor.handover import Facts
 from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
 from tooltoolexec_executor.worker.courier import Courier
-from tooltoolexec_executor.worker.mailbox import PART_BYTES, Mailbox, parts_of
+from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox, parts_of
 from tooltoolexec_executor.worker.syntax import check_source, position_of
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol import texts
@@ -70,13 +70,18 @@ class Loop:
         part, last = next(self._job)
         self._mailbox.put(part)
         if last:
-            self._step("start")
+            self._step(Command.START)
         else:
-            self._isolate.call("feed", JOB_PART)
+            self._feed(JOB_PART)
 
-    def _step(self, function: str) -> None:
-        self._isolate.call(function, STEP)
+    def _step(self, command: Command) -> None:
+        self._mailbox.command(command)
+        self._isolate.call("step", STEP)
         self._isolate.call("rest", REST)
+
+    def _feed(self, number: int) -> None:
+        self._mailbox.command(Command.FEED)
+        self._isolate.call("step", number)
 
     def on_notify(self) -> None:
         """JavaScript asks to be relieved of what it wrote; it stands still meanwhile."""
@@ -150,14 +155,14 @@ class Loop:
         self.is_parked = False
         if part is None:
             out_of_time = self._courier.wall_s >= self._wall_s
-            self._step("waits" if out_of_time else "settle")
+            self._step(Command.WAITS if out_of_time else Command.SETTLE)
             return
         data, last = part
         self._put(data, last=last)
         if last:
-            self._step("settle")
+            self._step(Command.SETTLE)
         else:
-            self._isolate.call("feed", PART)
+            self._feed(PART)
 
     def _put(self, data: bytes, *, last: bool) -> None:
         if data.isascii() and not self._decoder.getstate()[0]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import threading
 from collections.abc import Iterator
+from enum import IntEnum
 
 from tooltoolexec_executor.worker.v8 import HEADER_BYTES, IN_BYTES, OUT_UNITS
 
@@ -16,11 +17,20 @@ PART_BYTES = IN_BYTES // 2
 """The most UTF-8 bytes that fit the in area whatever they encode."""
 
 # Indices of the header's 32-bit words, as mailbox.js names them.
-_HEAD, _PENDING_CALLS, _TIMER_DELAY, _IN_LENGTH, _IN_WIDTH, _DROPPED_LINES, _SENT_CALLS = range(7)
+_HEAD, _PENDING_CALLS, _TIMER_DELAY, _IN_LENGTH, _IN_WIDTH, _DROPPED_LINES, _SENT_CALLS, _COMMAND = range(8)
 # Python imports a codec at its first use, which the lock-down would refuse.
 codecs.lookup("utf-16-le")
 
 _IN_START = HEADER_BYTES + 2 * OUT_UNITS
+
+
+class Command(IntEnum):
+    """What a step of the runtime does, as mailbox.js numbers it."""
+
+    START = 0
+    SETTLE = 1
+    FEED = 2
+    WAITS = 3
 
 
 class Mailbox:
@@ -58,6 +68,10 @@ class Mailbox:
             if isolate_rests:
                 self._words[_HEAD] = self._taken = 0
             return lines
+
+    def command(self, command: Command) -> None:
+        """What the next step is to do; set it before the step is queued."""
+        self._words[_COMMAND] = command
 
     def put(self, text: bytes) -> None:
         """Leave ASCII for the runtime to take; at most the in area's bytes."""

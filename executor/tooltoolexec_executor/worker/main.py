@@ -69,8 +69,9 @@ class _Worker:
         self._isolate.on_notify = loop.on_notify
         self._isolate.on_complete = loop.on_complete
         self._isolate.limit_heap(0 if facts.memory_mb is None else int(facts.memory_mb * MIB))
-        self._watchdogs.put(Watchdog(facts, connection, self._control, channel, courier, loop, self._gauge))
         loop.begin(job)
+        # Last: the main thread wakes up for it, and would only contend for the interpreter before.
+        self._watchdogs.put(Watchdog(facts, connection, self._control, channel, courier, loop, self._gauge))
 
     def _receive(self) -> tuple[handover.Facts, bytes, socket.socket] | None:
         head, descriptors, _flags, _address = socket.recv_fds(self._control, handover.LENGTHS_BYTES, 1)

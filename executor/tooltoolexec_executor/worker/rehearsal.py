@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Never, cast
 
+import msgspec
 from tooltoolexec_executor.handover import Facts, job_of
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.courier import Courier
@@ -19,15 +20,45 @@ from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol.framing import HEADER_BYTES
 from tooltoolexec_protocol.limits import DEFAULTS
-from tooltoolexec_protocol.messages import Answers, Calls, Done, Execute, ProviderSpec, decode, encode
+from tooltoolexec_protocol.messages import (
+    Answers,
+    Calls,
+    Done,
+    Execute,
+    Failure,
+    Logs,
+    ProviderSpec,
+    Started,
+    Stats,
+    decode,
+    encode,
+)
+
+_SPECIALIZED_AFTER = 20
+"""How often Python runs a function before it has fitted its code to it."""
 
 _PROGRAM = """async () => {
-  console.log("rehearsal", { a: [1] });
-  const all = await Promise.all([store.f(1, "a"), store.f({ a: 1 })]);
-  for (let i = 0; i < 3; i++) await store.f(i);
-  try { await store.fails() } catch (error) { error.stack }
+  const all = await Promise.all([store.f(1), store.f({ a: 1 })]);
+  await store.f(2);
   return { all };
 }"""
+
+
+def rehearse_messages() -> None:
+    """What the zygote can do for all its workers: the first encoding of a type costs as much as a short run."""
+    run = "0" * 32
+    samples = (
+        Started(id=run, queued_s=0.5),
+        Calls(calls=[(1, "store", "f", "[]")]),
+        Answers(answers=[(1, "{}")]),
+        Logs(lines=[("log", "")]),
+        Done(id=run, failure=Failure(kind="program", message="", line=1, detail={}), stats=Stats(wall_s=0.5)),
+    )
+    for _ in range(_SPECIALIZED_AFTER):
+        for message in samples:
+            decode(encode(message))
+        msgspec.json.encode(Stats(wall_s=0.5, calls=1))
+        msgspec.json.decode(msgspec.json.encode(Facts(id=run, queued_s=0.5, wall_s=1, cpu_s=1, memory_mb=1)))
 
 
 class _EchoChannel:
@@ -41,8 +72,7 @@ class _EchoChannel:
     def push(self, data: bytes) -> None:
         message = decode(data[HEADER_BYTES:])
         if isinstance(message, Calls):
-            for number, _provider, tool, _args in message.calls:
-                self._answers.append((number, '{"error":"no"}' if tool == "fails" else '{"result":{"a":[1]}}'))
+            self._answers += [(call[0], '{"result":{"a":[1]}}') for call in message.calls]
         elif isinstance(message, Done) and message.failure is not None:
             raise RuntimeError(f"the rehearsal failed: {message.failure}")
 

@@ -6,7 +6,7 @@ import re
 
 # The program is compiled again, as it stood in the runtime's `eval`, but behind a condition that never holds.
 _PREFIX = '"use strict";if(0)('
-_PLACE = re.compile(r"<anonymous>:(\d+): [^\n]*\n([^\n]*)\n([^\n]*\^)")
+_PLACE = re.compile(r"<anonymous>:(\d+): [^\n]*\n([^\n]*)\n([^\n^]*\^)")
 
 
 def check_source(source: str) -> str:

@@ -32,6 +32,7 @@ IN_BYTES = 256 * 1024
 
 # Value types of mini-racer's C interface.
 _STRING = 5
+_UNDEFINED = 11
 _PARSE_ERROR = 201
 _OUT_OF_MEMORY = 202
 _TERMINATED = 204
@@ -63,8 +64,14 @@ def version() -> str:
 def runtime_source() -> str:
     """The JavaScript runtime as one expression; its value is what Python may call."""
     folder = resources.files("tooltoolexec_executor") / "runtime"
-    files = "\n".join((folder / f"{name}.js").read_text("utf-8") for name in RUNTIME_FILES)
+    files = "\n".join(_compact((folder / f"{name}.js").read_text("utf-8")) for name in RUNTIME_FILES)
     return f'(() => {{ "use strict";\nconst TEXTS = {json.dumps(SANDBOX_TEXTS)};\n{files}\n}})()'
+
+
+def _compact(source: str) -> str:
+    """`source` without indentation and lines of comment: reading it is most of what starting a worker costs."""
+    lines = (line.strip() for line in source.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 class Isolate:
@@ -113,9 +120,8 @@ class Isolate:
         return bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
     def _boot(self, runtime: str) -> None:
-        self._undefined = self._wait_for("undefined")
+        self._undefined = self._dll.mr_alloc_int_val(self._context, 0, _UNDEFINED)
         self._no_arguments = self._wait_for("[]")
-        scope = self._wait_for("globalThis")
         size = HEADER_BYTES + 2 * OUT_UNITS + IN_BYTES
         mailbox = self._wait_for(
             f"globalThis.MAILBOX = {{ buffer: new ArrayBuffer({size}), outStart: {HEADER_BYTES}, outUnits: {OUT_UNITS}, "
@@ -129,8 +135,8 @@ class Isolate:
         functions = self._wait_for(runtime)
         if functions.contents.type >= _FIRST_ERROR:
             raise RuntimeError(f"the runtime does not start: {_text(functions.contents)}")
-        self._functions = {name: self._get(functions, name) for name in ("start", "settle", "feed", "rest", "waits")}
-        for handle in (scope, mailbox, notify, functions):
+        self._functions = {name: self._get(functions, name) for name in ("step", "rest")}
+        for handle in (mailbox, notify, functions):
             self._dll.mr_free_value(self._context, handle)
 
     def _from_isolate(self, number: int, handle: Any) -> None:

@@ -1,0 +1,204 @@
+"""`tooltoolexec run`: what goes where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from serving import ServedDaemon
+
+from .conftest import Command, launch
+
+TOOLS = '''
+import asyncio, time
+from json import dumps
+
+def add(a, b):
+    print("adding")
+    return a + b
+
+async def later(value):
+    await asyncio.sleep(0)
+    return value
+
+def nap(seconds):
+    time.sleep(seconds)
+
+def _hidden():
+    return 1
+
+class Shop: ...
+'''
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    return write(tmp_path / "tools.py", TOOLS)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_result_is_json_on_standard_output(command: Command, tmp_path: Path) -> None:
+    ended = command("run", write(tmp_path / "p.js", "() => ({ a: [1, null], b: new Uint8Array([1]), c: 'é' })"))
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out) == {
+        "a": [1, None],
+        "b": {"__executor_binary_v1__": "Uint8Array", "data": "AQ=="},
+        "c": "é",
+    }
+
+
+def test_what_no_output_can_carry_is_escaped(command: Command, tmp_path: Path) -> None:
+    ended = command("run", write(tmp_path / "p.js", r"() => '\ud800\u009b\u0000'"))
+    assert ended.out == '"\\ud800\\u009b\\u0000"\n'
+
+
+def test_logs_go_to_standard_error_without_what_a_terminal_obeys(command: Command, tmp_path: Path) -> None:
+    ended = command("run", write(tmp_path / "p.js", r"() => { console.warn('\x1b[31mred\tand\nblue'); }"))
+    assert (ended.code, ended.out, ended.err) == (0, "null\n", "[warn] \\x1b[31mred\tand\nblue\n")
+
+
+def test_public_functions_of_the_file_are_tools(command: Command, tmp_path: Path, tools: Path) -> None:
+    program = write(tmp_path / "p.js", "async () => [await tools.add(1, 2), await tools.later(3)]")
+    ended = command("run", program, "--tools", tools)
+    assert (ended.code, json.loads(ended.out)) == (0, [3, 3])
+    assert ended.err == "adding\n"  # Standard output is the result's alone.
+
+
+@pytest.mark.parametrize("name", ["_hidden", "dumps", "Shop", "asyncio"])
+def test_nothing_else_of_the_file_is(name: str, command: Command, tmp_path: Path, tools: Path) -> None:
+    ended = command("run", write(tmp_path / "p.js", f"() => tools.{name}()"), "--tools", tools)
+    assert ended.code == 1
+    assert f'Tool "{name}" not found' in ended.err
+
+
+def test_the_provider_can_have_another_name(command: Command, tmp_path: Path, tools: Path) -> None:
+    program = write(tmp_path / "p.js", "() => shop.add(1, 2)")
+    assert command("run", program, "--tools", tools, "--provider", "shop").out == "3\n"
+
+
+def test_a_list_of_providers_is_taken_by_its_word(command: Command, tmp_path: Path) -> None:
+    text = "from tooltoolexec import Provider\ndef one(): return 1\nPROVIDERS = [Provider('a', [one]), Provider('b', [one])]"
+    tools = write(tmp_path / "tools.py", text)
+    program = write(tmp_path / "p.js", "async () => await a.one() + await b.one()")
+    assert command("run", program, "--tools", tools).out == "2\n"
+    assert command("run", program, "--tools", tools, "--provider", "c").is_one_line("leave --provider out")
+
+
+def test_a_tools_file_may_import_its_neighbour_and_define_dataclasses(command: Command, tmp_path: Path) -> None:
+    write(tmp_path / "neighbour_of_tools.py", "ONE = 1")
+    text = """
+from __future__ import annotations
+from dataclasses import dataclass
+from neighbour_of_tools import ONE
+@dataclass
+class Point:
+    x: int
+def point(): return Point(ONE)
+"""
+    program = write(tmp_path / "p.js", "() => tools.point()")
+    ended = command("run", program, "--tools", write(tmp_path / "tools.py", text))
+    assert json.loads(ended.out) == {"x": 1}
+
+
+def test_a_failure_goes_to_standard_error_with_its_place(command: Command, tmp_path: Path) -> None:
+    program = write(tmp_path / "p.js", "async () => {\n  throw new TypeError('no');\n}")
+    ended = command("run", program)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == f"Failed (program): TypeError: no\n    at {program}:2:9\n"
+
+
+def test_a_limit_is_an_option(command: Command, tmp_path: Path, tools: Path) -> None:
+    program = write(tmp_path / "p.js", "() => tools.nap(0.5)")
+    ended = command("run", program, "--tools", tools, "--wall-s", "0.05")
+    assert ended.code == 1
+    assert ended.err.startswith("Failed (timeout): Execution timed out after 50 ms.\n    detail: ")
+    assert '"tool": "nap"' in ended.err
+
+
+def test_more_than_the_daemon_allows_is_a_failure_of_the_run(command: Command, tmp_path: Path) -> None:
+    ended = command("run", write(tmp_path / "p.js", "() => 1"), "--wall-s", "none")
+    assert ended.code == 1
+    assert "The limit wall_s of none is over this executor's maximum of 600." in ended.err
+
+
+@pytest.mark.parametrize(("code", "source"), [(0, "() => { console.log('x'); return 1; }"), (1, "() => { throw 1; }")])
+def test_json_is_the_whole_run_and_nothing_else(code: int, source: str, command: Command, tmp_path: Path) -> None:
+    ended = command("run", write(tmp_path / "p.js", source), "--json")
+    assert (ended.code, ended.err) == (code, "")
+    run = json.loads(ended.out)
+    assert run.keys() == {"id", "result", "error", "logs", "failure", "warnings", "stats"}
+    assert run["stats"]["wall_s"] > 0
+    assert (run["result"], run["logs"]) == ((1, ["x"]) if code == 0 else (None, []))
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_it_runs_on_a_daemon(kind: str, served: ServedDaemon, command: Command, tmp_path: Path, tools: Path) -> None:
+    program = write(tmp_path / "p.js", "() => tools.add(1, 2)")
+    assert command("run", program, "--tools", tools, "--connect", getattr(served, kind)).out == "3\n"
+
+
+def test_the_address_may_stand_in_the_environment(
+    served: ServedDaemon, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLTOOLEXEC_CONNECT", served.unix)
+    assert json.loads(command("status", "--json").out)["pid"] == served.pid
+
+
+def test_a_dash_reads_standard_input() -> None:
+    with launch("run", "-") as process:
+        assert process.communicate("() => 6 * 7", timeout=30) == ("42\n", "")
+    assert process.returncode == 0
+
+
+def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
+    program = write(tmp_path / "p.js", "() => 'x'.repeat(1e6)")
+    with launch("run", program) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("source", ["() => { console.log('on'); for (;;); }", "() => { console.log('on'); return tools.nap(30); }"])
+def test_ctrl_c_ends_the_run_at_once_with_one_line(source: str, tmp_path: Path, tools: Path) -> None:
+    with launch("run", write(tmp_path / "p.js", source), "--tools", tools, "--wall-s", "60", "--cpu-s", "60") as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "on\n"
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == "tooltoolexec: Interrupted.\n"
+        assert process.wait(20) == 130
+        assert time.monotonic() - begun < 15
+
+
+def test_ctrl_c_while_the_tools_file_loads_is_one_line_too(tmp_path: Path) -> None:
+    tools = write(tmp_path / "tools.py", "import time\nprint('on', flush=True)\ntime.sleep(30)")
+    with launch("run", write(tmp_path / "p.js", "() => 1"), "--tools", tools) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "on\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == "tooltoolexec: Interrupted.\n"
+        assert process.wait(20) == 130
+
+
+def test_a_killed_command_leaves_nothing_behind(tmp_path: Path) -> None:
+    from serving import Family  # noqa: PLC0415
+
+    source = "() => { console.log('on'); return new Promise((resolve) => setTimeout(resolve, 30000)); }"
+    process = launch("run", write(tmp_path / "p.js", source), "--wall-s", "60", stdout=subprocess.DEVNULL)
+    with process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        family = Family(process.pid)
+        assert family.size >= 3
+        process.kill()
+    assert family.ends_within(10)

@@ -1,0 +1,39 @@
+"""Every test of the contract runs in each arrangement, and there under asyncio and under trio."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from serving import ServedDaemon
+
+from tooltoolexec import Executor, Limits, connect, local
+
+MAXIMA = Limits(memory_mb=256)
+
+
+@pytest.fixture(scope="session", params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
+    with ServedDaemon(tmp_path_factory.mktemp("served"), ["--max-memory-mb", "256"]) as daemon:
+        yield daemon
+
+
+@pytest.fixture(scope="session", params=["embedded", "unix", "tcp"])
+def arrangement(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+async def executor(arrangement: str, request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[Executor]:
+    """An open executor. The daemon behind it, and the connection's kind, are the arrangement's."""
+    if arrangement == "embedded":
+        opened = local(maxima=MAXIMA)
+    else:
+        opened = connect(getattr(request.getfixturevalue("served"), arrangement))
+    async with opened as executor:
+        yield executor

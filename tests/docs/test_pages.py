@@ -1,0 +1,96 @@
+"""The pages say what the code says: texts, settings, files, links."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+import tooltoolexec
+from tooltoolexec_executor.config import Config
+from tooltoolexec_protocol import limits, texts
+from tooltoolexec_protocol.errors import ExecutorError
+
+from .pages import PAGES, ROOT
+
+FAILURES = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
+POOL = (ROOT / "docs" / "pool.md").read_text(encoding="utf-8")
+TOOLS = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+TOUR = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+KINDS = (
+    "program syntax declaration provider_source payload unserializable timeout cpu memory stalled overloaded shutdown "
+    "crashed limit"
+).split()
+WHOLE_TEXTS = [texts.STALLED, texts.OVERLOADED, texts.SHUTDOWN, texts.CRASHED]
+TEMPLATES = [
+    texts.compose(texts.PAYLOAD, n="<n>", m="<m>"),
+    texts.compose(texts.CALLS, n="<n>"),
+    texts.compose(texts.PROVIDER_SOURCE, name="<name>", message="<message>"),
+    texts.limit_over_maximum("<name>", "<n>", "<m>"),
+    texts.timeout(7).replace("7000", "<n>"),
+    texts.cpu(7).replace("7000", "<n>"),
+    texts.memory(7).replace("7 ", "<n> "),
+]
+
+
+def test_the_failures_page_has_a_row_for_each_kind() -> None:
+    assert re.findall(r"^\| `(\w+)` \| .* \| .* \| .* \|$", FAILURES, re.MULTILINE) == KINDS
+
+
+@pytest.mark.parametrize("text", [*WHOLE_TEXTS, *TEMPLATES])
+def test_the_failures_page_quotes_texts_to_the_letter(text: str) -> None:
+    assert f"`{text}`" in FAILURES
+
+
+def test_the_failures_page_names_every_exception_of_the_transport() -> None:
+    for kind in (ExecutorError, *ExecutorError.__subclasses__()):
+        assert f"`{kind.__name__}`" in FAILURES
+
+
+def test_the_tools_page_quotes_texts_to_the_letter() -> None:
+    assert f"`{texts.compose(texts.TOOL_NOT_FOUND, tool='nope')}`" in TOOLS
+    assert f"`{texts.COMPLETED}`" in TOOLS
+    assert f"`{texts.tool_failed('find_user')}`" in TOOLS
+
+
+def test_the_pool_page_has_every_setting_and_its_default() -> None:
+    for field in msgspec.structs.fields(Config):
+        if field.name in ("defaults", "maxima"):
+            continue
+        default = "" if field.name == "listen" else f"{field.default:g}"
+        option, variable = field.name.replace("_", "-"), field.name.upper()
+        row = f"| `--{option}` | `TOOLTOOLEXEC_{variable}` | `{field.name}` | {default}".rstrip()
+        assert row in POOL
+
+
+def test_the_pool_page_has_every_limit_its_default_and_its_maximum() -> None:
+    for name in limits.LIMIT_NAMES:
+        row = f"| `{name}` | {getattr(limits.DEFAULTS, name):.0f} | {getattr(limits.MAXIMA, name):.0f} |"
+        assert row in POOL
+
+
+def test_the_tour_names_files_that_exist() -> None:
+    for name in re.findall(r"`([\w/]+\.(?:py|js))`", TOUR):
+        found = [
+            path for wing in ("protocol", "client", "executor", "tests") for path in ROOT.glob(f"{wing}/**/{name}")
+        ]
+        assert found or (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: object) -> None:
+    path = next(one for one in PAGES if one == page)
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_names_that_the_pages_import_are_public() -> None:
+    for page in PAGES:
+        for names in re.findall(r"^from tooltoolexec import (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            assert set(names.split(", ")) <= {*tooltoolexec.__all__, "sync"}
+
+
+def test_the_changelog_speaks_of_this_version() -> None:
+    assert f"## [{tooltoolexec.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from tooltoolexec_protocol.envelope import is_async_callable
@@ -31,6 +32,8 @@ class Threads:
         if is_async_callable(function):
             return await function(*args, **kwargs)
         async with self._bound:
+            # A cancellation that came while the place was taken: past the shield nobody would leave the thread behind.
+            await anyio.lowlevel.checkpoint_if_cancelled()
             with anyio.CancelScope(shield=True) as scope:
                 self._running.add(scope)
                 try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import signal
 import socket
-from collections.abc import Sequence
-from contextlib import ExitStack, aclosing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, aclosing
 
 import trio
 
@@ -30,19 +30,25 @@ async def serve(config: Config) -> None:
     Raises:
         ListenError: an address cannot be listened on.
     """
-    with ExitStack() as sockets:
+    with _signals() as signals, ExitStack() as sockets:
         listeners = [sockets.enter_context(listen(address)) for address in config.addresses()]
         for listener in listeners:
             log.info("listening on %s", listener.address)
-        await _live(config, listeners)
+        await _live(config, listeners, signals)
 
 
 async def serve_embedded(config: Config, control: socket.socket) -> None:
     """Serve the connections that come over `control`, until its end of file or a signal."""
-    await _live(config, [EmbeddedListener(control)])
+    with _signals() as signals:
+        await _live(config, [EmbeddedListener(control)], signals)
 
 
-async def _live(config: Config, listeners: Sequence[Listener | EmbeddedListener]) -> None:
+def _signals() -> AbstractContextManager[AsyncIterator[int]]:
+    """SIGTERM and SIGINT, from before anybody may know that the daemon is there."""
+    return trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT)
+
+
+async def _live(config: Config, listeners: Sequence[Listener | EmbeddedListener], signals: AsyncIterator[int]) -> None:
     state = DaemonState.of(config)
     async with trio.open_nursery() as pool:
         pool.start_soon(state.pool.keep)
@@ -50,7 +56,7 @@ async def _live(config: Config, listeners: Sequence[Listener | EmbeddedListener]
             async with trio.open_nursery() as accepting:
                 for listener in listeners:
                     accepting.start_soon(_accept, listener, state, sessions, accepting.cancel_scope)
-                accepting.start_soon(_await_signal, accepting.cancel_scope)
+                accepting.start_soon(_await_signal, signals, accepting.cancel_scope)
             state.close()
             sessions.cancel_scope.deadline = trio.current_time() + _CLOSING_S
         pool.cancel_scope.cancel()
@@ -67,9 +73,8 @@ async def _accept(
     stop.cancel()
 
 
-async def _await_signal(stop: trio.CancelScope) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for number in signals:
-            log.info("%s: closing", signal.Signals(number).name)
-            stop.cancel()
-            return
+async def _await_signal(signals: AsyncIterator[int], stop: trio.CancelScope) -> None:
+    async for number in signals:
+        log.info("%s: closing", signal.Signals(number).name)
+        stop.cancel()
+        return

@@ -1,7 +1,8 @@
-"""The source of a run's entry scope: a `const` for every provider, the hosts' own sources, and the way in for the program.
+"""The source of a run's entry scope: a `const` for every provider, the hosts' own sources, the way to the program.
 
-It evaluates to a function of the runtime's entry object (runtime/providers.js), which gives a function that evaluates the
-program's text inside the scope. Every name it reads or binds is reserved (protocol/names.py); a test derives the list from here.
+It evaluates to a function of the runtime's entry object (runtime/providers.js), which gives a function that evaluates
+the program's text inside the scope. Every name it reads or binds is reserved (protocol/names.py); a test derives the
+list from here.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from collections.abc import Sequence
 
 from tooltoolexec_protocol.messages import ProviderSpec
 
-
 ENTRY_TAIL = "return (__program) => eval(__program); })"
-"""Ends the source where the program is evaluated apart. Without host sources the runtime puts the program here instead."""
+"""Ends the source where the program is evaluated apart; without host sources the runtime puts the program here."""
 
 
 def entry_source(providers: Sequence[ProviderSpec]) -> str:

@@ -1,7 +1,7 @@
 """What the daemon gives a worker together with the connection: the run's facts, and the job for the runtime.
 
-On the control socket: two four-byte lengths, the facts as JSON, the job as JSON. The connection's descriptor rides on the
-first byte.
+On the control socket: two four-byte lengths, the facts as JSON, the job as JSON. The connection's descriptor rides on
+the first byte.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Listener:
         self.address = address
         self._socket = bound
 
-    async def accept(self) -> AsyncIterator[tuple[socket.socket, str]]:
+    async def accept(self) -> AsyncGenerator[tuple[socket.socket, str], None]:
         """Connections as they come, for ever. One that fails while it is accepted is passed over."""
         listening = trio.socket.from_stdlib_socket(self._socket)
         while True:
@@ -63,7 +63,7 @@ class EmbeddedListener:
         control.setblocking(False)
         self._control = trio.socket.from_stdlib_socket(control)
 
-    async def accept(self) -> AsyncIterator[tuple[socket.socket, str]]:
+    async def accept(self) -> AsyncGenerator[tuple[socket.socket, str], None]:
         """Connections as they come, until the parent is gone."""
         while True:
             data, ancillary, _flags, _address = await self._control.recvmsg(1, socket.CMSG_SPACE(4))
@@ -125,7 +125,7 @@ def _bind_unix(path: str) -> tuple[socket.socket, int]:
                 os.umask(before)
             bound.listen(_BACKLOG)
         bound.setblocking(False)
-        return bound, os.stat(path).st_ino
+        return bound, Path(path).stat().st_ino
     except OSError as error:
         bound.close()
         reason = error.strerror
@@ -162,7 +162,7 @@ def _take_over(path: str) -> None:
         try:
             probe.connect(path)
         except ConnectionRefusedError:
-            os.unlink(path)
+            Path(path).unlink()
             return
         except OSError:
             pass  # Full or slow: somebody is there.
@@ -172,7 +172,7 @@ def _take_over(path: str) -> None:
 def _remove(path: str, inode: int) -> None:
     """Remove the socket's file unless another daemon has put its own there."""
     try:
-        if os.stat(path).st_ino == inode:
-            os.unlink(path)
+        if Path(path).stat().st_ino == inode:
+            Path(path).unlink()
     except FileNotFoundError:
         pass

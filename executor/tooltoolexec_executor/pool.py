@@ -2,8 +2,8 @@
 
     no zygote ──started──▶ filling ◀──▶ full ──zygote gone──▶ no zygote (after a pause that doubles while it fails)
 
-A worker: asked for ─▶ warming ─▶ idle ─▶ handed out. One that fails to warm up is logged; while workers keep failing, the
-pool pauses ever longer between them, so that a machine on which they cannot start is not worn out.
+A worker: asked for ─▶ warming ─▶ idle ─▶ handed out. One that fails to warm up is logged; while workers keep failing,
+the pool pauses ever longer between them, so that a machine on which they cannot start is not worn out.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Pool:
     async def _warm_up(self, zygote: Zygote, nursery: trio.Nursery) -> None:
         worker: Worker | None = None
         try:
-            worker = await zygote.spawn()
+            worker = await zygote.spawn(hurried=self._wanted > 0)
             with trio.fail_after(_WARM_UP_S):
                 await worker.ready()
         except (WorkerGoneError, trio.TooSlowError) as error:

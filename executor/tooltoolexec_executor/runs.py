@@ -9,11 +9,10 @@ A client whose connection broke asks by the run's id; only the identity that ran
 from __future__ import annotations
 
 import logging
-import math
 import os
 import signal
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 import trio
@@ -29,6 +28,8 @@ _KEPT_S = 60.0
 _KEPT_AT_MOST = 10_000
 _GRACE_S = 1.0
 """How far past its wall limit a worker may be before the daemon ends it; its own watchdog needs a tenth of that."""
+_SENDING_S = 60.0
+"""How long a worker may take to send an outcome after it said that there is one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +52,9 @@ class Runs:
     """Every run by its id, ended ones included while they are kept."""
 
     def __init__(self) -> None:
-        self._by_id: OrderedDict[str, Run] = OrderedDict()
+        self._by_id: dict[str, Run] = {}
+        self._under_way: set[Run] = set()
+        self._ended: deque[Run] = deque()
         self.counts: Counter[str] = Counter()
 
     def add(self, run_id: str, identity: str, labels: dict[str, str], limits: EffectiveLimits) -> Run | None:
@@ -75,11 +78,14 @@ class Runs:
         async def read_report() -> None:
             nonlocal report
             report = await worker.report()
+            if report is not None:
+                deadline.deadline = trio.current_time() + _SENDING_S
 
+        self._under_way.add(run)
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(read_report)
-                with trio.move_on_after(run.limits.wall_s + _GRACE_S if run.limits.wall_s != math.inf else math.inf):
+                with trio.move_on_after(run.limits.wall_s + _GRACE_S) as deadline:
+                    nursery.start_soon(read_report)
                     await worker.has_ended.wait()
                 if not worker.has_ended.is_set():
                     run.was_killed = True
@@ -100,20 +106,22 @@ class Runs:
 
     def shut_down(self) -> None:
         """End every run under way with `shutdown`."""
-        for run in self._by_id.values():
-            if run.worker is not None and not run.has_ended.is_set():
+        for run in self._under_way:
+            if run.worker is not None:
                 run.worker.tell_to_end()
 
     @property
     def under_way(self) -> int:
         """How many runs have a worker now."""
-        return sum(1 for run in self._by_id.values() if run.worker is not None and not run.has_ended.is_set())
+        return len(self._under_way)
 
     def _settle(self, run: Run, status: int | None, report: Done | None) -> None:
         run.ended_at = time.monotonic()
-        if report is not None and report.id == run.id:
+        self._under_way.discard(run)
+        self._ended.append(run)
+        if report is not None and report.id == run.id and report.failure is not None:
             run.outcome = report
-        elif run.was_killed:
+        elif run.was_killed and report is None:
             run.outcome = self._failure(run, "timeout", texts.timeout(run.limits.wall_s))
         elif status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
             run.outcome = self._failure(run, "cpu", texts.cpu(run.limits.cpu_s))
@@ -134,11 +142,6 @@ class Runs:
         )
 
     def _forget_old(self) -> None:
-        now = time.monotonic()
-        for run in list(self._by_id.values()):
-            too_many = len(self._by_id) > _KEPT_AT_MOST
-            if not run.has_ended.is_set():
-                continue
-            if run.ended_at + _KEPT_S > now and not too_many:
-                break
-            del self._by_id[run.id]
+        oldest = time.monotonic() - _KEPT_S
+        while self._ended and (self._ended[0].ended_at < oldest or len(self._ended) > _KEPT_AT_MOST):
+            self._by_id.pop(self._ended.popleft().id, None)

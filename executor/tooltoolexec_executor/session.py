@@ -164,6 +164,8 @@ class Session:
             worker = await self._hand_over(worker, handover.pack(execute, settled, time.monotonic() - begun))
             self._socket.close()  # Only this copy of the descriptor: the connection is the worker's now.
             self._give_up_place()
+            if self._state.closing.is_set():
+                worker.tell_to_end()  # The others were told while this one took the run.
             await self._state.runs.attend(run, worker)
         finally:
             self._state.admission.leave()
@@ -214,7 +216,7 @@ class Session:
         raise reason or _PeerGoneError
 
     async def _client_acts(self) -> Exception:
-        """What a waiting client did, which is allowed nothing. The byte stays unread: the worker may still get it all."""
+        """What a waiting client did, which is allowed nothing. Nothing is read: the worker may still get it all."""
         await trio.lowlevel.wait_readable(self._socket)
         try:
             data = self._raw.recv(1, socket.MSG_PEEK)

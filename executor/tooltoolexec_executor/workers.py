@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import trio
 
-from tooltoolexec_executor.worker.main import FAULT, READY
+from tooltoolexec_executor.worker.main import FAULT, READY, TAKEN
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.framing import FrameReader
 from tooltoolexec_protocol.messages import Done, decode
@@ -93,22 +93,22 @@ class Worker:
         return False
 
     async def take(self, connection: socket.socket, handover: bytes) -> None:
-        """Give it a run: `connection` is the worker's from here on, whatever becomes of it.
+        """Give it a run. On return `connection` is the worker's, whatever becomes of it.
 
         Raises:
-            WorkerGoneError: it ended first and has seen nothing; another worker may have the connection.
+            WorkerGoneError: it ended first and has done nothing; another worker may have the connection.
         """
         try:
             sent = socket.send_fds(self._control, [handover], [connection.fileno()])
-        except OSError:  # Its buffer is empty, so this is no lack of room.
-            raise WorkerGoneError("it ended while it was idle") from None
-        rest = memoryview(handover)[sent:]
-        try:
+            rest = memoryview(handover)[sent:]
             while rest:
                 await trio.lowlevel.wait_writable(self._control)
                 rest = rest[self._control.send(rest) :]
-        except OSError:
-            return  # It died with the connection in its hands; its end is the run's outcome.
+        except OSError:  # Its buffer is empty, so this is no lack of room.
+            raise WorkerGoneError("it ended while it was idle") from None
+        # One that was killed a moment ago still takes bytes; only its own word tells that it lives.
+        if await self._receive(1) != TAKEN:
+            raise WorkerGoneError("it ended while it was idle")
 
     def tell_to_end(self) -> None:
         """Ask a busy worker to end its run with `shutdown`. If it is too late for that, it ends by itself."""
@@ -116,13 +116,16 @@ class Worker:
             self._control.send(END)
 
     async def report(self) -> Done | None:
-        """The failure a busy worker reports before it ends; None when it ends without, or reports nonsense."""
+        """The outcome a busy worker reports: a failure, or that a result is on its way to a slow client.
+
+        None when it ends without, or reports nonsense.
+        """
         body = await self._frame()
         try:
             message = decode(body) if body is not None else None
         except ProtocolError:
             return None
-        return message if isinstance(message, Done) and message.failure is not None else None
+        return message if isinstance(message, Done) else None
 
     async def _frame(self) -> bytes | None:
         reader = FrameReader()

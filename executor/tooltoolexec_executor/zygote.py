@@ -2,9 +2,10 @@
 
     started by exec ─▶ imports, V8, the filter ─▶ "Z" ─▶ fork on request ─▶ … ─▶ end of file on the control socket: exit
 
-Requests on the control socket (a sequenced-packet socket, so a message stays whole): one byte with the descriptor of the new
-worker's control socket. Reports: ``P <pid>`` with the child's pidfd for each request, in order; ``X <pid> <status>`` for each
-child that ended, the status as waitpid gives it.
+Requests on the control socket (a sequenced-packet socket, so a message stays whole): one byte with the descriptor of
+the new worker's control socket; the byte is `WARM`, or `HURRIED` for a worker that somebody waits for and that does not
+rehearse. Reports: ``P <pid>`` with the child's pidfd for each request, in order; ``X <pid> <status>`` for each child that
+ended, the status as waitpid gives it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from tooltoolexec_executor.worker.main import serve
 from tooltoolexec_executor.worker.rehearsal import rehearse_messages
 
 READY = b"Z"
+WARM = b"w"
+HURRIED = b"h"
 _LONGEST_MESSAGE = 64
 
 
@@ -68,14 +71,14 @@ class _Zygote:
             os._exit(0)  # The daemon is gone. The workers follow: they die with this process.
         pid = os.fork()
         if pid == 0:
-            self._become_worker(socket.socket(fileno=descriptors[0]))
+            self._become_worker(socket.socket(fileno=descriptors[0]), rehearsed=message == WARM)
         os.close(descriptors[0])
         pidfd = os.pidfd_open(pid)
         self._children[pidfd] = pid
         self._poller.register(pidfd, select.POLLIN)
         socket.send_fds(self._control, [b"P %d" % pid], [pidfd])
 
-    def _become_worker(self, control: socket.socket) -> Never:
+    def _become_worker(self, control: socket.socket, *, rehearsed: bool) -> Never:
         self._control.close()
         for pidfd in self._children:
             os.close(pidfd)
@@ -84,7 +87,7 @@ class _Zygote:
             os.dup2(nothing, standard)
         os.close(nothing)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        serve(control, self._runtime, self._lockdown)
+        serve(control, self._runtime, self._lockdown, rehearsed=rehearsed)
 
     def _reap(self, pidfd: int) -> None:
         pid = self._children.pop(pidfd)

@@ -3,8 +3,8 @@
     python tests/bench/measure.py [--floor FLOOR.py] [--rounds N] [--backend trio|asyncio] [--connect ADDRESS]
 
 `--floor` names a program that prints one JSON object with the same keys for a bare worker without limits, lock-down or
-contract. Both are run in turn, A B A B, and the medians are set side by side: only the ratio of two figures of one run says
-anything about a machine.
+contract. Both are run in turn, A B A B, and the medians are set side by side: only the ratio of two figures of one run
+says anything about a machine.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import median
 
 import anyio
+
 from tooltoolexec import Executor, Limits, Provider, connect, local
 
 KEYS = ("execute_ms", "execute_one_call_ms", "executes_per_s", "awaited_call_us", "parallel_call_us")

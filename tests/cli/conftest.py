@@ -47,7 +47,7 @@ def launch(*args: str | Path, **options: object) -> subprocess.Popen[str]:
     """Starts the command as a process."""
     program = "from tooltoolexec.cli import main; main()"
     words = [sys.executable, "-c", program, *map(str, args)]
-    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen(words, text=True, **(pipes | options))  # type: ignore[call-overload, no-any-return]
 
 

@@ -132,7 +132,12 @@ def test_without_the_executor_it_says_what_to_install(missing: str, words: list[
         "from tooltoolexec.cli import main\nmain()"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", hide, *words], cwd=program.parent, capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", hide, *words],
+        cwd=program.parent,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert len(ended.stderr.splitlines()) == 1

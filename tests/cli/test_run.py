@@ -14,7 +14,7 @@ from serving import ServedDaemon
 
 from .conftest import Command, launch
 
-TOOLS = '''
+TOOLS = """
 import asyncio, time
 from json import dumps
 
@@ -33,7 +33,7 @@ def _hidden():
     return 1
 
 class Shop: ...
-'''
+"""
 
 
 @pytest.fixture
@@ -86,7 +86,8 @@ def test_the_provider_can_have_another_name(command: Command, tmp_path: Path, to
 
 
 def test_a_list_of_providers_is_taken_by_its_word(command: Command, tmp_path: Path) -> None:
-    text = "from tooltoolexec import Provider\ndef one(): return 1\nPROVIDERS = [Provider('a', [one]), Provider('b', [one])]"
+    text = "from tooltoolexec import Provider\ndef one(): return 1\n"
+    text += "PROVIDERS = [Provider('a', [one]), Provider('b', [one])]"
     tools = write(tmp_path / "tools.py", text)
     program = write(tmp_path / "p.js", "async () => await a.one() + await b.one()")
     assert command("run", program, "--tools", tools).out == "2\n"
@@ -168,9 +169,13 @@ def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
         assert process.stderr.read() == ""
 
 
-@pytest.mark.parametrize("source", ["() => { console.log('on'); for (;;); }", "() => { console.log('on'); return tools.nap(30); }"])
+@pytest.mark.parametrize(
+    "source", ["() => { console.log('on'); for (;;); }", "() => { console.log('on'); return tools.nap(30); }"]
+)
 def test_ctrl_c_ends_the_run_at_once_with_one_line(source: str, tmp_path: Path, tools: Path) -> None:
-    with launch("run", write(tmp_path / "p.js", source), "--tools", tools, "--wall-s", "60", "--cpu-s", "60") as process:
+    with launch(
+        "run", write(tmp_path / "p.js", source), "--tools", tools, "--wall-s", "60", "--cpu-s", "60"
+    ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "on\n"
         begun = time.monotonic()

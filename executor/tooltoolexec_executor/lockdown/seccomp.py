@@ -1,7 +1,7 @@
 """The system calls a worker may make; everything else fails with EPERM.
 
-The list is what V8 (with its compiler, Intl, timers and new isolates) and the worker's own loop were seen to need. It has no
-way to open, to connect, to start a program or to reach another process.
+The list is what V8 (with its compiler, Intl, timers and new isolates) and the worker's own loop were seen to need. It
+has no way to open, to connect, to start a program or to reach another process.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _ALLOWED = (
     "read write readv writev sendto recvfrom sendmsg recvmsg close fstat newfstatat lseek mmap munmap mprotect mremap "
     "madvise brk futex rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack clock_gettime clock_nanosleep nanosleep "
-    "gettimeofday getpid getppid gettid tgkill getrandom epoll_wait epoll_pwait epoll_pwait2 epoll_ctl epoll_create1 poll ppoll "
-    "select pselect6 eventfd2 pipe2 sched_yield sched_getaffinity exit exit_group restart_syscall set_robust_list rseq "
-    "membarrier prctl getrusage sysinfo prlimit64 ioctl fcntl dup getsockopt setsockopt getsockname getpeername shutdown "
-    "pkey_alloc pkey_free pkey_mprotect"
+    "gettimeofday getpid getppid gettid tgkill getrandom epoll_wait epoll_pwait epoll_pwait2 epoll_ctl epoll_create1 "
+    "poll ppoll select pselect6 eventfd2 pipe2 sched_yield sched_getaffinity exit exit_group restart_syscall "
+    "set_robust_list rseq membarrier prctl getrusage sysinfo prlimit64 ioctl fcntl dup getsockopt setsockopt "
+    "getsockname getpeername shutdown pkey_alloc pkey_free pkey_mprotect "
 ).split()
 
 

@@ -15,7 +15,8 @@ from collections import deque
 from tooltoolexec_protocol.framing import HEADER_BYTES, body_length
 from tooltoolexec_protocol.limits import FRAME_BYTES
 
-_RECEIVE_BYTES = 256 * 1024
+_RECEIVE_BYTES = 128 * 1024
+_DISCARDS = 64
 _READ_AHEAD_BYTES = 4 * 1024 * 1024
 """How much may be taken from a client while waiting to send; past it the client has to wait as well."""
 
@@ -38,6 +39,8 @@ class Channel:
         self._lock = threading.Lock()
         self._unsent: deque[memoryview] = deque()
         self._inbound = bytearray()
+        # One buffer for all reads: a fresh one of this size is a system call and page faults each time.
+        self._received = memoryview(bytearray(_RECEIVE_BYTES))
         # Bytes of the frame under way that `next_part` has still to give; 0 between two frames.
         self._body_left = 0
         self.sent = 0
@@ -82,8 +85,22 @@ class Channel:
                 self._receive()
 
     def finish(self) -> None:
-        """Tell the client that nothing follows. Its hang-up is the watchdog's to notice."""
-        self._socket.shutdown(socket.SHUT_WR)
+        """Tell the client that nothing follows; its hang-up is the watchdog's to notice. May be called again.
+
+        What the client still sends is read away: TCP would take the outcome back from a client whose bytes are unread
+        when the process ends.
+        """
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+            for _ in range(_DISCARDS):
+                self._socket.recv_into(self._received)
+        except OSError:
+            return
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for room."""
+        return sum(len(data) for data in tuple(self._unsent))
 
     def next_part(self, bound: int, timeout_ms: int | None) -> tuple[bytes, bool] | None:
         """The next at most `bound` bytes of the frame under way, and whether they are its last.
@@ -112,15 +129,15 @@ class Channel:
 
     def _receive(self) -> None:
         try:
-            data = self._socket.recv(_RECEIVE_BYTES)
+            count = self._socket.recv_into(self._received)
         except BlockingIOError:
             return
         except OSError:
             raise PeerGoneError from None
-        if not data:
+        if not count:
             raise PeerGoneError
-        self.received += len(data)
-        self._inbound += data
+        self.received += count
+        self._inbound += self._received[:count]
 
 
 def _poll_out(connection: socket.socket) -> select.poll:

@@ -1,7 +1,7 @@
 """From the mailbox's records to the protocol's frames, and the one outcome of the run.
 
-Both of the worker's threads deliver: the isolate's when it rests, the watchdog's while JavaScript is busy. One lock keeps
-the order, and makes the first outcome the only one.
+Both of the worker's threads deliver: the isolate's when it rests, the watchdog's while JavaScript is busy. One lock
+keeps the order, and makes the first outcome the only one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -20,8 +23,9 @@ from tooltoolexec_executor.worker.mailbox import Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.framing import frame
-from tooltoolexec_protocol.messages import Failure, Refused, Started, Stats, encode
+from tooltoolexec_protocol.messages import Done, Failure, Refused, Started, Stats, encode
 
+_KIND = itemgetter(0)
 _LONGEST_REPORT = 128 * 1024
 
 
@@ -44,6 +48,7 @@ class Courier:
         self._begun = time.monotonic()
         self._cpu_before = time.process_time()
         self.settled_at: float | None = None
+        self._has_reported = False
         channel.push(frame(encode(Started(id=facts.id, queued_s=facts.queued_s))))
 
     @property
@@ -61,25 +66,22 @@ class Courier:
 
         Returns the first record that is no frame (kinds `s`, `w` and `x`), if any.
         """
+        special = None
         with self._lock:
-            special = None
-            run_kind, run = "", list[str]()
-            for record in self._mailbox.collect(isolate_rests=isolate_rests):
-                kind = record[0]
-                if kind != run_kind:
-                    self._push_run(run_kind, run)
-                    run_kind, run = kind, []
-                if kind in "cl":
-                    run.append(record[1:])
+            records = self._mailbox.collect(isolate_rests=isolate_rests)
+            for kind, same in groupby(records, _KIND):
+                if kind == "c":
+                    self._push('{"type":"calls","calls":[', same)
+                elif kind == "l":
+                    self._push('{"type":"logs","lines":[', same)
                 elif kind == "d":
-                    self._settle(record[1:])
-                elif special is None:
-                    special = record
-            self._push_run(run_kind, run)
-            return special
+                    self._settle(next(same)[1:])
+                else:
+                    special = next(same)
+        return special
 
     def fail(self, kind: str, message: str, *, detail: Any = None, **position: Any) -> None:
-        """The outcome when the runtime cannot give it. Everything written before goes first; a second outcome is dropped."""
+        """The outcome when the runtime cannot give it; what was written before goes first. A second one is dropped."""
         with self._lock:
             self.deliver(isolate_rests=False)
             failure = Failure(kind=kind, message=message, detail=detail, **position)
@@ -92,10 +94,9 @@ class Courier:
                 self.settled_at = time.monotonic()
                 self._channel.push(frame(encode(Refused(code=code, message=message))))
 
-    def _push_run(self, kind: str, records: list[str]) -> None:
-        if records and self.settled_at is None:
-            name, field = ("calls", "calls") if kind == "c" else ("logs", "lines")
-            body = f'{{"type":"{name}","{field}":[{",".join(records)}]}}'
+    def _push(self, opening: str, records: Iterable[str]) -> None:
+        if self.settled_at is None:
+            body = opening + ",".join([record[1:] for record in records]) + "]}"
             self._channel.push(frame(body.encode()))
 
     def _settle(self, fields: str) -> None:
@@ -104,12 +105,19 @@ class Courier:
         dropped = self._mailbox.dropped_lines
         if dropped:
             line = texts.compose(texts.DROPPED_LINES, n=dropped, m=round(self._facts.log_bytes or 0))
-            self._push_run("l", [json.dumps(["warn", line])])
+            self._push('{"type":"logs","lines":[', ["l" + json.dumps(["warn", line])])
         body = f'{{"type":"done","id":"{self._facts.id}",{fields},"stats":{self._stats()}}}'.encode()
         self._channel.push(frame(body))
         if fields.startswith('"failure"') and len(body) <= _LONGEST_REPORT:
+            self._has_reported = True
             self._report(body)
         self.settled_at = time.monotonic()
+
+    def report_late(self) -> None:
+        """Tell the daemon that there is an outcome which takes its time on the way. Once, and not of a failure."""
+        if not self._has_reported:
+            self._has_reported = True
+            self._report(encode(Done(id=self._facts.id)))
 
     def _report(self, body: bytes) -> None:
         try:

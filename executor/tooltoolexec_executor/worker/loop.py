@@ -13,7 +13,7 @@ import codecs
 import json
 import math
 from collections.abc import Callable
-from typing import Never
+from typing import Any, Never
 
 from tooltoolexec_executor.handover import Facts
 from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
@@ -33,6 +33,7 @@ class Loop:
 
     def __init__(
         self,
+        *,
         isolate: Isolate,
         mailbox: Mailbox,
         channel: Channel,
@@ -120,7 +121,7 @@ class Loop:
         except PeerGoneError:
             self._hold()
 
-    def _special(self, kind: str, value: list[str]) -> None:
+    def _special(self, kind: str, value: list[Any]) -> None:
         if kind == "s":
             source, self._syntax_message = value
             self._isolate.evaluate(check_source(source), SYNTAX)
@@ -134,14 +135,14 @@ class Loop:
 
     def _rest(self) -> None:
         self._deliver()
-        if self._isolate.outgrew_heap:
-            # Running out of memory in a microtask raises nothing; only this flag tells.
-            self._courier.fail("memory", texts.memory(self._facts.memory_mb or 0))
-            self._finish()
         if self._syntax_message:
             return
         if self._mailbox.pending_calls == 0 and self._mailbox.timer_delay_ms < 0:
-            self._courier.fail("stalled", texts.STALLED)
+            if self._isolate.outgrew_heap:
+                # Running out of memory in a microtask raises nothing: the program just never goes on.
+                self._courier.fail("memory", texts.memory(self._facts.memory_mb or 0))
+            else:
+                self._courier.fail("stalled", texts.STALLED)
             self._finish()
         self._wait()
 

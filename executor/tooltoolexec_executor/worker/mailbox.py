@@ -1,7 +1,8 @@
 """The mailbox from Python's side: records out of the isolate's buffer, text into it. Its other half is mailbox.js.
 
-A record is a kind letter, JSON text and a newline: `c` a call, `l` a log line, `d` the outcome's fields, `s` a program that
-does not compile, `w` the calls the program waits for, `x` a message of the client that the protocol does not allow.
+A record is a kind letter, JSON text and a newline: `c` a call, `l` a log line, `d` the outcome's fields, `s` a program
+that does not compile, `w` the calls the program waits for, `x` a message of the client that the protocol does not
+allow.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class Mailbox:
                 lines: list[str] = []
             else:
                 area = self._memory[HEADER_BYTES + 2 * self._taken : HEADER_BYTES + 2 * head]
-                # surrogatepass: JSON.stringify escapes lone surrogates, but a part may end inside a pair.
-                lines = area.tobytes().decode("utf-16-le", "surrogatepass").split("\n")
+                # surrogatepass: JSON.stringify escapes lone surrogates, but a part may end inside a pair. The codec is
+                # called by its name in C, without the search that `decode` makes for it.
+                lines = codecs.utf_16_le_decode(area, "surrogatepass")[0].split("\n")
                 rest = lines.pop()
                 if lines and self._partial:
                     lines[0] = _rejoin([*self._partial, lines[0]])

@@ -1,9 +1,9 @@
 """A worker's life. Everything that affects it lives in this file.
 
-    forked ─▶ locked down ─▶ isolate made ─▶ rehearsed ─▶ ready (one byte on the control socket) ─▶ handed a run ─▶ exit
+    forked ─▶ locked down ─▶ isolate made ─▶ rehearsed, unless somebody waits ─▶ ready ─▶ handed a run ─▶ exit
 
-The main thread locks down, makes the isolate, then waits for a run to watch. The isolate's thread waits for the run itself,
-because what comes first must not change threads. Whatever ends the run ends the process.
+The main thread locks down, makes the isolate, then waits for a run to watch. The isolate's thread waits for the run
+itself, because what comes first must not change threads. Whatever ends the run ends the process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tooltoolexec_executor import handover
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.courier import Courier
-from tooltoolexec_executor.worker.loop import Loop
+from tooltoolexec_executor.worker.loop import REST, Loop
 from tooltoolexec_executor.worker.mailbox import Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.rehearsal import rehearse
@@ -30,14 +30,16 @@ from tooltoolexec_protocol.limits import MIB
 
 READY = b"R"
 """The worker's first byte on the control socket: it can take a run."""
+TAKEN = b"T"
+"""It has the run, whole. A worker that ended without this byte has done nothing of it."""
 FAULT = b"F"
 """The worker itself failed; a frame with the reason follows."""
 
 
-def serve(control: socket.socket, runtime: str, lockdown: Lockdown) -> Never:
+def serve(control: socket.socket, runtime: str, lockdown: Lockdown, *, rehearsed: bool) -> Never:
     """Be a worker: called in the forked child, with nothing else running. Never returns."""
     try:
-        _Worker(control, runtime, lockdown).live()
+        _Worker(control, runtime, lockdown).live(rehearsed=rehearsed)
     except BaseException:
         _end_with_fault(control)
 
@@ -51,8 +53,12 @@ class _Worker:
         self._mailbox = Mailbox(self._isolate.memory)
         self._watchdogs: queue.SimpleQueue[Watchdog] = queue.SimpleQueue()
 
-    def live(self) -> Never:
-        rehearse(self._isolate, self._mailbox, self._gauge, self._control, self._take_run)
+    def live(self, *, rehearsed: bool) -> Never:
+        if rehearsed:
+            rehearse(self._isolate, self._mailbox, self._gauge, self._control, self._take_run)
+        else:
+            self._isolate.on_complete = lambda _number, _completion: self._take_run()
+            self._isolate.call("rest", REST)
         self._watchdogs.get().watch()
 
     def _take_run(self) -> None:
@@ -61,17 +67,29 @@ class _Worker:
         assignment = self._receive()
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.
+        self._control.sendall(TAKEN)
         facts, job, connection = assignment
         self._gauge.reset()
         channel = Channel(connection)
         courier = Courier(facts, self._mailbox, channel, self._gauge, self._control)
-        loop = Loop(self._isolate, self._mailbox, channel, courier, facts, _hold)
+        loop = Loop(
+            isolate=self._isolate, mailbox=self._mailbox, channel=channel, courier=courier, facts=facts, hold=_hold
+        )
         self._isolate.on_notify = loop.on_notify
         self._isolate.on_complete = loop.on_complete
         self._isolate.limit_heap(0 if facts.memory_mb is None else int(facts.memory_mb * MIB))
         loop.begin(job)
         # Last: the main thread wakes up for it, and would only contend for the interpreter before.
-        self._watchdogs.put(Watchdog(facts, connection, self._control, channel, courier, loop, self._gauge))
+        watchdog = Watchdog(
+            facts=facts,
+            connection=connection,
+            control=self._control,
+            channel=channel,
+            courier=courier,
+            loop=loop,
+            gauge=self._gauge,
+        )
+        self._watchdogs.put(watchdog)
 
     def _receive(self) -> tuple[handover.Facts, bytes, socket.socket] | None:
         head, descriptors, _flags, _address = socket.recv_fds(self._control, handover.LENGTHS_BYTES, 1)

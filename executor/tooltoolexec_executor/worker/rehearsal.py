@@ -1,5 +1,6 @@
-"""A throw-away run while the worker warms up, through the whole path of a call, so that the first real one meets compiled
-code and touched pages. It leaves nothing: `start` makes everything of a run afresh.
+"""A throw-away run while the worker warms up, so that the first real one meets compiled code and touched pages.
+
+It goes through the whole path of a call and leaves nothing: `start` makes everything of a run afresh.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from contextlib import suppress
 from typing import Never, cast
 
 import msgspec
+
 from tooltoolexec_executor.handover import Facts, job_of
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.courier import Courier
@@ -99,7 +101,7 @@ def rehearse(
     facts = Facts(id="0" * 32, queued_s=0, wall_s=None, cpu_s=None, memory_mb=None)
     channel = cast("Channel", _EchoChannel())
     courier = Courier(facts, mailbox, channel, gauge, control)
-    loop = Loop(isolate, mailbox, channel, courier, facts, _release)
+    loop = Loop(isolate=isolate, mailbox=mailbox, channel=channel, courier=courier, facts=facts, hold=_release)
 
     def on_notify() -> None:
         with suppress(_ReleasedError):

@@ -2,8 +2,9 @@
 
 The isolate has a thread of its own. Everything it reports, a call's completion as well as a notification from
 JavaScript, arrives in one callback **on that thread**, and while the callback runs the isolate stands still: the thread
-is the worker's event loop. Inside the callback only the functions that queue (`call`, `evaluate`) are safe; one that waits
-for the isolate would wait for itself. Those (`_get`, `_set`, and `_wait_for` around them) are for the start alone.
+is the worker's event loop. Inside the callback only the functions that queue (`call`, `evaluate`) are safe; one that
+waits for the isolate would wait for itself. Those (`_get`, `_set`, and `_wait_for` around them) are for the start
+alone.
 """
 
 from __future__ import annotations
@@ -124,7 +125,8 @@ class Isolate:
         self._no_arguments = self._wait_for("[]")
         size = HEADER_BYTES + 2 * OUT_UNITS + IN_BYTES
         mailbox = self._wait_for(
-            f"globalThis.MAILBOX = {{ buffer: new ArrayBuffer({size}), outStart: {HEADER_BYTES}, outUnits: {OUT_UNITS}, "
+            f"globalThis.MAILBOX = {{ buffer: new ArrayBuffer({size}), "
+            f"outStart: {HEADER_BYTES}, outUnits: {OUT_UNITS}, "
             f"inStart: {HEADER_BYTES + 2 * OUT_UNITS}, inBytes: {IN_BYTES} }}"
         )
         notify = self._dll.mr_make_js_callback(self._context, _NOTIFY)

@@ -1,4 +1,4 @@
-"""The worker's main thread while a run is under way: the limits that hold while JavaScript is busy, and the client's going.
+"""The worker's main thread while a run is under way: limits that hold while JavaScript is busy, the client's going.
 
 It needs nothing from V8: it writes the outcome itself and ends the process. Behind it stand the kernel's CPU limit and
 the daemon's SIGKILL.
@@ -26,9 +26,13 @@ _TICK_MS = 10.0
 _LONGEST_TICK_MS = 40.0
 """While the program waits it cannot grow or compute, so hundreds of parked workers need not wake each tick."""
 _LINGER_S = 1.0
-"""How long the client may take to read the outcome and hang up."""
+"""How long the client may take to hang up once all is sent."""
+_STALL_S = 10.0
+"""How long the client may leave the outcome unread without taking a byte."""
+_NOTICE_S = 0.5
+"""How long after an outcome the daemon is told of it, so that it does not end a worker that is only sending."""
 _REPORT_LATE_S = 0.05
-"""How long after the wall limit a resting program's loop has to tell what it waited for, before the watchdog ends it."""
+"""How long past the wall limit a resting program's loop has to tell what it waits for; then the watchdog ends it."""
 
 
 class Watchdog:
@@ -36,6 +40,7 @@ class Watchdog:
 
     def __init__(
         self,
+        *,
         facts: Facts,
         connection: socket.socket,
         control: socket.socket,
@@ -58,6 +63,7 @@ class Watchdog:
         self._poller.register(control, select.POLLIN)
         self._control = control
         self._tick_ms = _TICK_MS
+        self._progress = (0, 0.0)  # Bytes left of the outcome, and when that last changed.
 
     def watch(self) -> Never:
         """Run until the process ends."""
@@ -86,7 +92,7 @@ class Watchdog:
 
     def _check(self) -> None:
         if self._courier.settled_at is not None:
-            self._linger(self._courier.settled_at)
+            self._linger(time.monotonic(), self._courier.settled_at)
             return
         growth = self._gauge.growth()
         if growth > self._memory_mb * MIB:
@@ -103,9 +109,14 @@ class Watchdog:
         self._courier.fail(kind, message, detail=detail)
         self._tick_ms = _TICK_MS
 
-    def _linger(self, settled_at: float) -> None:
+    def _linger(self, now: float, settled_at: float) -> None:
         """See the outcome off without waiting; the isolate's thread may be busy in JavaScript for good."""
         if self._channel.flush():
             self._channel.finish()
-        if time.monotonic() > settled_at + _LINGER_S:
+        left = self._channel.unsent
+        if left != self._progress[0] or self._progress[1] < settled_at:
+            self._progress = (left, now)
+        if now > self._progress[1] + (_STALL_S if left else _LINGER_S):
             os._exit(0)
+        if now > settled_at + _NOTICE_S:
+            self._courier.report_late()

@@ -51,7 +51,7 @@ class Spares:
         self._idle.append(await self._open_one())
 
     async def keep_full(self) -> None:
-        """Fill up when there is reason to, for ever. A failure is quiet: the next run opens its own and meets the error."""
+        """Fill up when there is reason to, for ever. A failure is quiet: the next run meets the error itself."""
         while True:
             await self._wanted.wait()
             self._wanted = anyio.Event()

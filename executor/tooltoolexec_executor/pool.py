@@ -21,6 +21,7 @@ log = logging.getLogger("tooltoolexec")
 _WARM_UP_S = 20.0
 _AT_ONCE = 2
 """How many workers warm up at the same time: it is work for the processor, not waiting."""
+_BREATH_S = 0.01
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 10.0
 
@@ -89,6 +90,9 @@ class Pool:
             target = self._warm + self._wanted
             if self._pause_s and self._warming == 0:
                 await trio.sleep(self._pause_s)
+            elif self._idle:
+                # Nobody waits: the run that has just taken a worker gets the processor first.
+                await trio.sleep(_BREATH_S)
             while len(self._idle) + self._warming < target and self._warming < _AT_ONCE:
                 self._warming += 1
                 nursery.start_soon(self._warm_up, zygote, nursery)
@@ -99,7 +103,7 @@ class Pool:
     async def _warm_up(self, zygote: Zygote, nursery: trio.Nursery) -> None:
         worker: Worker | None = None
         try:
-            worker = await zygote.spawn(hurried=self._wanted > 0)
+            worker = await zygote.spawn(hurried=not self._idle)
             with trio.fail_after(_WARM_UP_S):
                 await worker.ready()
         except (WorkerGoneError, trio.TooSlowError) as error:

@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import trio
 
 from tooltoolexec_executor import handover
@@ -33,8 +34,6 @@ from tooltoolexec_protocol.messages import (
     Report,
     Status,
     Unknown,
-    Welcome,
-    WireLimits,
 )
 from tooltoolexec_protocol.names import DeclarationError, check_providers
 
@@ -89,6 +88,8 @@ class Session:
             await self._refuse(error.code, str(error))
         except (_PeerGoneError, OSError):
             pass
+        except Exception:
+            log.exception("A session failed; only its own client is concerned. This is a defect of the daemon.")
         finally:
             self._socket.close()
             self._give_up_place()
@@ -131,14 +132,7 @@ class Session:
                 f"This executor speaks protocol versions {messages.OLDEST_VERSION} to {messages.VERSION}, the client "
                 f"{message.oldest_version} to {message.version}. Upgrade the older of the two.",
             )
-        await self._send(
-            Welcome(
-                version=version,
-                server=VERSION_TEXT,
-                defaults=WireLimits.of(self._state.defaults),
-                maxima=WireLimits.of(self._state.maxima),
-            )
-        )
+        await self._send(msgspec.structs.replace(self._state.welcome, version=version))
 
     async def _execute(self, execute: Execute) -> None:
         begun = time.monotonic()

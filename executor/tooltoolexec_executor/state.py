@@ -15,6 +15,7 @@ from tooltoolexec_executor.config import Config
 from tooltoolexec_executor.pool import Pool
 from tooltoolexec_executor.runs import Runs
 from tooltoolexec_protocol.limits import EffectiveLimits
+from tooltoolexec_protocol.messages import VERSION, Welcome, WireLimits
 
 VERSION_TEXT = f"tooltoolexec {version('tooltoolexec')}"
 
@@ -29,6 +30,7 @@ class DaemonState:
     admission: Admission
     pool: Pool
     connections: trio.Semaphore
+    welcome: Welcome
     runs: Runs = field(default_factory=Runs)
     closing: trio.Event = field(default_factory=trio.Event)
     begun_at: float = field(default_factory=time.monotonic)
@@ -54,11 +56,15 @@ class DaemonState:
     @classmethod
     def of(cls, config: Config) -> DaemonState:
         """The state a configuration asks for."""
+        defaults, maxima = config.default_limits(), config.maximum_limits()
         return cls(
             config=config,
-            defaults=config.default_limits(),
-            maxima=config.maximum_limits(),
+            defaults=defaults,
+            maxima=maxima,
             admission=Admission(config.workers, config.queue, config.queue_s),
             pool=Pool(min(config.warm, config.workers)),
             connections=trio.Semaphore(config.connections),
+            welcome=Welcome(
+                version=VERSION, server=VERSION_TEXT, defaults=WireLimits.of(defaults), maxima=WireLimits.of(maxima)
+            ),
         )

@@ -4,8 +4,8 @@
 
 Requests on the control socket (a sequenced-packet socket, so a message stays whole): one byte with the descriptor of
 the new worker's control socket; the byte is `WARM`, or `HURRIED` for a worker that somebody waits for and that does not
-rehearse. Reports: ``P <pid>`` with the child's pidfd for each request, in order; ``X <pid> <status>`` for each child that
-ended, the status as waitpid gives it.
+rehearse. Reports: ``P <pid>`` with the child's pidfd for each request, in order; ``X <pid> <status>`` for each child
+that ended, the status as waitpid gives it.
 """
 
 from __future__ import annotations

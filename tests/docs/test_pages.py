@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -44,8 +45,8 @@ def test_the_failures_page_quotes_texts_to_the_letter(text: str) -> None:
 
 
 def test_the_failures_page_names_every_exception_of_the_transport() -> None:
-    for kind in (ExecutorError, *ExecutorError.__subclasses__()):
-        assert f"`{kind.__name__}`" in FAILURES
+    for name in ("ExecutorError", *(kind.__name__ for kind in ExecutorError.__subclasses__())):
+        assert f"`{name}`" in FAILURES
 
 
 def test_the_tools_page_quotes_texts_to_the_letter() -> None:
@@ -78,12 +79,11 @@ def test_the_tour_names_files_that_exist() -> None:
         assert found or (ROOT / name).exists(), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: object) -> None:
-    path = next(one for one in PAGES if one == page)
-    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
-            assert (path.parent / target).exists(), target
+            assert (page.parent / target).exists(), target
 
 
 def test_names_that_the_pages_import_are_public() -> None:

@@ -79,7 +79,8 @@ class _Line(io.TextIOBase):
         return self._stream.fileno()
 
     def flush(self) -> None:
-        self._stream.flush()
+        if not self._stream.closed:  # Python flushes it once more when it goes, which may be later.
+            self._stream.flush()
 
     def write(self, text: str) -> int:
         with self._lock:

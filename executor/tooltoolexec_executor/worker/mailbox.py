@@ -59,7 +59,7 @@ class Mailbox:
                 area = self._memory[HEADER_BYTES + 2 * self._taken : HEADER_BYTES + 2 * head]
                 # surrogatepass: JSON.stringify escapes lone surrogates, but a part may end inside a pair. The codec is
                 # called by its name in C, without the search that `decode` makes for it.
-                lines = codecs.utf_16_le_decode(area, "surrogatepass")[0].split("\n")
+                lines = codecs.utf_16_le_decode(area, "surrogatepass", True)[0].split("\n")
                 rest = lines.pop()
                 if lines and self._partial:
                     lines[0] = _rejoin([*self._partial, lines[0]])

@@ -1,0 +1,81 @@
+"""An isolate with the runtime in it, driven by hand: what the worker's loop does, one step at a time."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from typing import Any
+
+from tooltoolexec_executor import handover
+from tooltoolexec_executor.worker import v8
+from tooltoolexec_executor.worker.mailbox import Command, Mailbox, parts_of
+from tooltoolexec_executor.worker.v8 import Completion, Isolate
+from tooltoolexec_protocol.limits import DEFAULTS, EffectiveLimits
+from tooltoolexec_protocol.messages import Answers, Execute, ProviderSpec, encode
+
+TIMEOUT_S = 20
+
+
+class Bench:
+    """One isolate. `records` are what the runtime wrote, in order."""
+
+    def __init__(self) -> None:
+        v8.load()
+        self.faults: list[str] = []
+        self.isolate = Isolate(v8.runtime_source(), lambda: self.faults.append("fault"))
+        self.isolate.on_complete = self._on_complete
+        self.isolate.on_notify = self._on_notify
+        self.mailbox = Mailbox(self.isolate.memory)
+        self.records: list[str] = []
+        self.threads: set[int] = set()
+        self.notified = 0
+        self._completions: queue.SimpleQueue[tuple[int, Completion]] = queue.SimpleQueue()
+
+    def start(self, code: str, *, limits: EffectiveLimits = DEFAULTS, **fields: Any) -> None:
+        execute = Execute(id="0" * 32, code=code, providers=[ProviderSpec(name="store")], **fields)
+        self.feed(json.dumps(handover.job_of(execute, limits)).encode("ascii"))
+        self.step(Command.START)
+
+    def answer(self, *answers: tuple[int, str]) -> None:
+        self.feed(encode(Answers(answers=list(answers))))
+        self.step(Command.SETTLE)
+
+    def feed(self, text: bytes) -> None:
+        for part, last in parts_of(text):
+            self.mailbox.put(part)
+            if not last:
+                self.mailbox.command(Command.FEED)
+                self.isolate.call("step", 2)
+                self.wait()
+
+    def step(self, command: Command) -> None:
+        """One step and the rest after it: its microtasks are done when this returns."""
+        self.mailbox.command(command)
+        self.isolate.call("step", 2)
+        self.isolate.call("rest", 3)
+        for _ in range(2):
+            number, completion = self.wait()
+            assert not completion.failed, completion.text
+        assert number == 3
+        self.records += self.mailbox.collect(isolate_rests=True)
+
+    def evaluate(self, source: str) -> Completion:
+        self.isolate.evaluate(source, 9)
+        return self.wait()[1]
+
+    def wait(self) -> tuple[int, Completion]:
+        return self._completions.get(timeout=TIMEOUT_S)
+
+    def taken(self, kind: str) -> list[Any]:
+        """The records of one kind, as values."""
+        return [json.loads("{" + r[1:] + "}" if kind == "d" else r[1:]) for r in self.records if r[0] == kind]
+
+    def _on_complete(self, number: int, completion: Completion) -> None:
+        self.threads.add(threading.get_ident())
+        self._completions.put((number, completion))
+
+    def _on_notify(self) -> None:
+        self.threads.add(threading.get_ident())
+        self.notified += 1
+        self.records += self.mailbox.collect(isolate_rests=True)

@@ -1,4 +1,4 @@
-"""A real daemon in a process of its own, and a client made of bare frames: what the contract and the fault tests share."""
+"""A real daemon in a process of its own, and a client of bare frames: what the contract and the fault tests share."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ class ServedDaemon:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -96,13 +98,13 @@ class ServedDaemon:
 def children_of(pid: int) -> list[int]:
     """The processes whose parent is `pid`."""
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 # The name in parentheses may hold anything; what follows the last one is regular.
-                state, parent = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[:2]
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
                 if int(parent) == pid and state != "Z":
-                    found.append(int(entry))
+                    found.append(int(entry.name))
     return found
 
 
@@ -116,7 +118,7 @@ def descendants_of(pid: int) -> list[int]:
 
 def descriptor_count(pid: int) -> int:
     """How many descriptors a process has open."""
-    return len(os.listdir(f"/proc/{pid}/fd"))
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 class Family:
@@ -162,7 +164,7 @@ def wait_until(holds: Callable[[], bool], what: str, *, within_s: float = PATIEN
 async def until(holds: Callable[[], bool], what: str, *, within_s: float = PATIENCE_S) -> None:
     """`wait_until` for a test that runs on a loop."""
     deadline = time.monotonic() + within_s
-    while not holds():  # noqa: ASYNC110 - another process's state makes no event here.
+    while not holds():
         assert time.monotonic() < deadline, f"not in time: {what}"
         await anyio.sleep(0.005)
 
@@ -184,7 +186,9 @@ class BareClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.socket.close()
 
     def send_body(self, body: bytes) -> None:

@@ -161,6 +161,9 @@ class Session:
             if self._state.closing.is_set():
                 worker.tell_to_end()  # The others were told while this one took the run.
             await self._state.runs.attend(run, worker)
+        except _NotAdmittedError as error:
+            self._state.runs.drop(run)
+            await self._fail(execute, error.kind, str(error))
         finally:
             self._state.admission.leave()
 
@@ -185,6 +188,7 @@ class Session:
         """As `_admit`, by waiting in the queue with an eye on the client."""
         worker: Worker | None = None
         reason: Exception | None = None
+        deadline = self._end_of_patience()
 
         async def first(give_up: Callable[[], Awaitable[Exception]]) -> None:
             nonlocal reason
@@ -196,18 +200,32 @@ class Session:
             nursery.start_soon(first, self._daemon_closes)
             try:
                 await self._state.admission.enter()
-            except OverloadedError:
-                reason = _NotAdmittedError("overloaded", texts.OVERLOADED)
-            else:
                 try:
-                    worker = await self._state.pool.take()
+                    worker = await self._take_worker(deadline)
                 finally:
                     if worker is None:
                         self._state.admission.leave()
+            except OverloadedError:
+                reason = _NotAdmittedError("overloaded", texts.OVERLOADED)
+            except _NotAdmittedError as error:
+                reason = error
             nursery.cancel_scope.cancel()
         if worker is not None:
             return worker
         raise reason or _PeerGoneError
+
+    async def _take_worker(self, deadline: float) -> Worker:
+        """A worker for a run that has its place.
+
+        Raises:
+            _NotAdmittedError: none was ready in time; they cannot be started, or not fast enough.
+        """
+        with trio.move_on_at(deadline):
+            return await self._state.pool.take()
+        raise _NotAdmittedError("overloaded", texts.OVERLOADED)
+
+    def _end_of_patience(self) -> float:
+        return trio.current_time() + self._state.config.queue_s
 
     async def _client_acts(self) -> Exception:
         """What a waiting client did, which is allowed nothing. Nothing is read: the worker may still get it all."""
@@ -232,7 +250,7 @@ class Session:
                     await worker.take(self._raw, data)
             except WorkerGoneError:
                 worker.close()
-                worker = await self._state.pool.take()
+                worker = await self._take_worker(self._end_of_patience())
             except trio.TooSlowError:
                 worker.kill()  # It hangs; its end is the run's outcome.
                 return worker

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from serving import ServedDaemon
 
+from serving import ServedDaemon
 from tooltoolexec import Executor, Limits, connect, local
 
 MAXIMA = Limits(memory_mb=256)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program stands on one line, as its lines are counted.
 """Providers, arguments, the envelope, late calls, undeclared names and the payload bound: sections 2, 3, 5, 6, 7 and 8."""
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from .hosts import Host, answering, echo_call, handlers, identity, kind_of, raw,
 
 pytestmark = pytest.mark.anyio
 
-CATCH = "async () => { try { return ['value', await store.f()] } catch (e) { return [e.name, e.message, e.code ?? null] } }"
+CATCH = (
+    "async () => { try { return ['value', await store.f()] } catch (e) { return [e.name, e.message, e.code ?? null] } }"
+)
 
 
 # Section 2.
 
 
-@pytest.mark.parametrize("tool", ["toString", "constructor", "toJSON", "valueOf", "hasOwnProperty", "__proto__", "catch", "7"])
+@pytest.mark.parametrize(
+    "tool", ["toString", "constructor", "toJSON", "valueOf", "hasOwnProperty", "__proto__", "catch", "7"]
+)
 async def test_every_property_is_a_tool_but_then(tool: str, executor: Executor) -> None:
     host = raw('{"result":1}')
     assert await value_of(executor, f"async () => await store[{json.dumps(tool)}]('a')", host) == 1
@@ -51,7 +56,9 @@ async def test_a_written_property_hides_the_tool_until_it_is_deleted(executor: E
     assert await value_of(executor, code, host) == ["mine", "tool"]
 
 
-async def test_a_tool_whose_name_is_no_identifier_is_reached_both_ways_and_dispatched_by_its_name(executor: Executor) -> None:
+async def test_a_tool_whose_name_is_no_identifier_is_reached_both_ways_and_dispatched_by_its_name(
+    executor: Executor,
+) -> None:
     names = ["list-issues", "a.b c", "9lives", "class", "naïve"]
     host = raw('{"result":1}')
     code = "async () => { for (const n of ['list-issues', 'a.b c', '9lives', 'class', 'naïve']) await store[n](); await store.list_issues(); await store.a_b_c(); await store._9lives(); await store.class_(); await store.nave() }"
@@ -88,7 +95,9 @@ async def test_the_proxy_is_an_object_with_nothing_in_it(executor: Executor) -> 
         ("new Map([['a', 1]])", '{"a":1}'),
     ],
 )
-async def test_the_object_convention_sends_the_first_argument_alone(arguments: str, payload: str, executor: Executor) -> None:
+async def test_the_object_convention_sends_the_first_argument_alone(
+    arguments: str, payload: str, executor: Executor
+) -> None:
     host = raw('{"result":1}')
     providers = [{"name": "store", "positionalArgs": False}]
     await value_of(executor, f"async () => store.f({arguments})", host, providers=providers)
@@ -97,7 +106,13 @@ async def test_the_object_convention_sends_the_first_argument_alone(arguments: s
 
 @pytest.mark.parametrize(
     ("arguments", "payload"),
-    [("", "[]"), ("undefined", "[null]"), ("1, undefined, 2", "[1,null,2]"), ("() => 1", "[null]"), ("...[1, [2]]", "[1,[2]]")],
+    [
+        ("", "[]"),
+        ("undefined", "[null]"),
+        ("1, undefined, 2", "[1,null,2]"),
+        ("() => 1", "[null]"),
+        ("...[1, [2]]", "[1,[2]]"),
+    ],
 )
 async def test_arguments_spread_into_an_array(arguments: str, payload: str, executor: Executor) -> None:
     host = raw('{"result":1}')
@@ -105,7 +120,9 @@ async def test_arguments_spread_into_an_array(arguments: str, payload: str, exec
     assert host.calls == [["store", "f", payload]]
 
 
-async def test_a_function_under_the_object_convention_gets_keywords_and_an_array_as_one_argument(executor: Executor) -> None:
+async def test_a_function_under_the_object_convention_gets_keywords_and_an_array_as_one_argument(
+    executor: Executor,
+) -> None:
     def by_name(*, id: int, deep: dict[str, int]) -> list[Any]:  # noqa: A002 - the program's own word
         return [id, deep]
 
@@ -220,7 +237,9 @@ async def test_calls_leave_while_the_program_still_computes(executor: Executor) 
 
 
 async def test_an_unhandled_rejection_fails_nothing(executor: Executor) -> None:
-    code = "async () => { Promise.reject(new Error('a')); store.f(); await new Promise(r => setTimeout(r, 1)); return 1 }"
+    code = (
+        "async () => { Promise.reject(new Error('a')); store.f(); await new Promise(r => setTimeout(r, 1)); return 1 }"
+    )
     assert await value_of(executor, code, raw('{"error":"b"}')) == 1
 
 

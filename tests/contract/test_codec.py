@@ -1,8 +1,9 @@
+# ruff: noqa: E501 - a program stands on one line, as its lines are counted.
 """Values, section 4: what crosses, in which form, in both directions."""
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 import enum
 import uuid
@@ -154,7 +155,7 @@ class Colour(enum.Enum):
 @dataclass
 class Order:
     id: uuid.UUID
-    at: datetime.datetime
+    at: dt.datetime
     price: decimal.Decimal
     colour: Colour
     tags: set[str]
@@ -162,7 +163,7 @@ class Order:
 
 
 async def test_python_objects_cross_as_to_builtins_gives_them(executor: Executor) -> None:
-    order = Order(uuid.UUID(int=1), datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC), decimal.Decimal("1.50"), Colour.RED, {"a"}, b"\1")  # fmt: skip
+    order = Order(uuid.UUID(int=1), dt.datetime(2024, 1, 2, tzinfo=dt.UTC), decimal.Decimal("1.50"), Colour.RED, {"a"}, b"\1")  # fmt: skip
     code = "async () => { const o = await store.f(); return { ...o, blob: o.blob instanceof Uint8Array } }"
     assert await value_of(executor, code, answering(lambda: order)) == {
         "id": "00000000-0000-0000-0000-000000000001",
@@ -237,7 +238,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("expression", "text"), [pytest.param(*p, id=i) for i, p in REFUSED.items()])
-async def test_is_refused_at_the_call_site_with_the_engines_text(expression: str, text: str, executor: Executor) -> None:
+async def test_is_refused_at_the_call_site_with_the_engines_text(
+    expression: str, text: str, executor: Executor
+) -> None:
     host = identity()
     code = f"async () => {{ try {{ await store.f({expression}) }} catch (e) {{ return e.message }} }}"
     assert (await value_of(executor, code, host)).startswith(text)
@@ -335,7 +338,7 @@ async def test_what_a_program_does_to_built_ins_never_reaches_the_arguments_and_
     assert seen == [["a", 7], ["b", 8]]
 
 
-async def test_an_error_that_is_no_text_is_rendered_without_an_inherited_toJSON(executor: Executor) -> None:
+async def test_an_error_that_is_no_text_is_rendered_without_inherited_code(executor: Executor) -> None:
     code = "async () => { Object.prototype.toJSON = () => 'hijacked'; try { await store.f() } catch (e) { return [e.message].join('') } }"
     outcome = await run(executor, f"async () => {{ const v = await ({code})(); delete Object.prototype.toJSON; return v }}", raw('{"error":{"a":1}}'))  # fmt: skip
     assert outcome.result == '{"a":1}'
@@ -368,6 +371,7 @@ async def test_a_function_provider_gets_its_bytes_as_bytes(executor: Executor) -
         return [type(blob).__name__, blob[::-1]]
 
     outcome = await executor.execute(
-        "async () => { const [n, b] = await store.f(new Uint8Array([1, 2])); return [n, [...b]] }", [Provider("store", [f])]
+        "async () => { const [n, b] = await store.f(new Uint8Array([1, 2])); return [n, [...b]] }",
+        [Provider("store", [f])],
     )
     assert outcome.result == ["bytes", [2, 1]]

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program stands on one line, as its lines are counted.
 """How a run fails: section 10."""
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ async def test_a_thrown_value_reads_as(expression: str, message: str, how: str, 
 
 
 async def test_an_error_tells_its_name_line_column_and_stack(executor: Executor) -> None:
-    code = "async () => {\n  const one = 1;\n  function inner() {\n    throw new RangeError('deep');\n  }\n  inner();\n}"
+    code = (
+        "async () => {\n  const one = 1;\n  function inner() {\n    throw new RangeError('deep');\n  }\n  inner();\n}"
+    )
     outcome = await run(executor, code)
     assert outcome.failure is not None
     failure = outcome.failure
@@ -73,7 +76,9 @@ async def test_an_error_tells_its_name_line_column_and_stack(executor: Executor)
         ("/* \u00e9\U0001f600 */ missing", 1, 1),
     ],
 )
-async def test_lines_and_columns_are_those_of_the_callers_text(code: str, line: int, column: int, executor: Executor) -> None:
+async def test_lines_and_columns_are_those_of_the_callers_text(
+    code: str, line: int, column: int, executor: Executor
+) -> None:
     outcome = await run(executor, code, raw('{"error":"no"}'))
     assert outcome.failure is not None
     assert (outcome.failure.kind, outcome.failure.line, outcome.failure.column) == ("program", line, column)
@@ -214,7 +219,9 @@ GROWTHS = {
 
 @pytest.mark.parametrize("growth", GROWTHS)
 async def test_growth_ends_as_memory(growth: str, executor: Executor) -> None:
-    outcome = await run(executor, f"async () => {{ console.log('first'); {GROWTHS[growth]} }}", limits=Limits(memory_mb=32))
+    outcome = await run(
+        executor, f"async () => {{ console.log('first'); {GROWTHS[growth]} }}", limits=Limits(memory_mb=32)
+    )
     assert (kind_of(outcome), outcome.error) == ("memory", "Execution ran out of memory (limit 32 MiB).")
     assert outcome.logs == ["first"]
     assert await value_of(executor, "async () => 1") == 1

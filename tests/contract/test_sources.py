@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program stands on one line, as its lines are counted.
 """Provider source, preludes and provider names: section 9."""
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ async def test_what_a_prelude_writes_on_a_proxy_wins_over_the_trap(executor: Exe
 async def test_proxies_come_before_preludes_and_both_in_provider_order(executor: Executor) -> None:
     providers = [
         {"name": "a", "prelude": "a.seen = [typeof b, b.mark]; console.log('a')"},
-        {"name": "b", "proxySource": "console.log('b source'); const b = { mark: 'b' }", "prelude": "a.seen.push('b'); console.log('b')"},
+        {
+            "name": "b",
+            "proxySource": "console.log('b source'); const b = { mark: 'b' }",
+            "prelude": "a.seen.push('b'); console.log('b')",
+        },
     ]
     outcome = await run(executor, "async () => { console.log('program'); return a.seen }", providers=providers)
     assert outcome.result == ["object", "b", "b"]
@@ -38,7 +43,10 @@ async def test_proxies_come_before_preludes_and_both_in_provider_order(executor:
 
 
 async def test_each_prelude_has_a_scope_of_its_own(executor: Executor) -> None:
-    providers = [{"name": "a", "prelude": "const x = 1; var y = 2; function z() {}"}, {"name": "b", "prelude": "const x = 2; b.x = x"}]
+    providers = [
+        {"name": "a", "prelude": "const x = 1; var y = 2; function z() {}"},
+        {"name": "b", "prelude": "const x = 2; b.x = x"},
+    ]
     code = "async () => [typeof x, typeof y, typeof z, b.x]"
     assert await value_of(executor, code, providers=providers) == ["undefined", "undefined", "undefined", 2]
 
@@ -104,7 +112,10 @@ async def test_a_proxy_source_that_returns_does_not_take_the_programs_place(sour
 
 
 async def test_sources_that_declare_one_name_twice_end_the_run(executor: Executor) -> None:
-    providers = [{"name": "a", "proxySource": "const a = 1, shared = 1"}, {"name": "b", "proxySource": "const b = 1, shared = 2"}]
+    providers = [
+        {"name": "a", "proxySource": "const a = 1, shared = 1"},
+        {"name": "b", "proxySource": "const b = 1, shared = 2"},
+    ]
     outcome = await run(executor, "async () => 1", providers=providers)
     assert kind_of(outcome) == "provider_source"
     assert "'shared' has already been declared" in (outcome.error or "")
@@ -150,7 +161,9 @@ async def test_a_name_that_is_no_identifier_is_refused(name: str, executor: Exec
     assert (kind_of(outcome), outcome.error) == ("declaration", f'Provider name "{name}" must be ASCII letters, digits, underscore and dollar, and must not start with a digit.')  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["class", "async", "eval", "arguments", "await", "implements", "let", "static", "null"])
+@pytest.mark.parametrize(
+    "name", ["class", "async", "eval", "arguments", "await", "implements", "let", "static", "null"]
+)
 async def test_a_name_of_the_list_is_refused(name: str, executor: Executor) -> None:
     outcome = await run(executor, "async () => 1", providers=[{"name": name}])
     assert kind_of(outcome) == "declaration"
@@ -159,7 +172,9 @@ async def test_a_name_of_the_list_is_refused(name: str, executor: Executor) -> N
 
 @pytest.mark.parametrize("name", ["$", "_", "of", "get", "Object", "Promise", "JSON", "Reflect", "Map", "globalThis", "eval2", "Error", "String", "fetch", "__proto__", "constructor", "then", "Symbol", "store1", "program", "run"])  # fmt: skip
 async def test_any_other_name_works_and_only_shadows(name: str, executor: Executor) -> None:
-    assert await value_of(executor, f"async () => await {name}.f(1)", raw('{"result":5}'), providers=[{"name": name}]) == 5
+    assert (
+        await value_of(executor, f"async () => await {name}.f(1)", raw('{"result":5}'), providers=[{"name": name}]) == 5
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+
 from serving import ServedDaemon
 
 StartDaemon = Callable[..., ServedDaemon]

@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from serving import BareClient, ServedDaemon, children_of, descriptor_count, wait_until, workers_of
 
+from serving import BareClient, ServedDaemon, children_of, descriptor_count, wait_until, workers_of
 from tooltoolexec import sync
 from tooltoolexec_protocol.limits import FRAME_BYTES, HELLO_BYTES, REQUEST_BYTES
 from tooltoolexec_protocol.messages import Answers, Calls, Done, Execute, Hello, Outcome, Started, Status, Unknown

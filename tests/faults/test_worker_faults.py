@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program stands on one line, as its lines are counted.
 """Clients and workers that die at every moment: one outcome for each waiter, nothing left behind, the next run fine."""
 
 from __future__ import annotations
@@ -7,10 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+
 from serving import (
     PATIENCE_S,
     BareClient,
@@ -22,10 +26,9 @@ from serving import (
     until,
     workers_of,
 )
-
 from tooltoolexec import Executor, ExecutorError, Limits, Run, connect
 from tooltoolexec_protocol import texts
-from tooltoolexec_protocol.messages import Calls, Done, Outcome, Started
+from tooltoolexec_protocol.messages import Answers, Calls, Done, Outcome, Report, Started
 
 from .conftest import StartDaemon
 
@@ -72,9 +75,11 @@ class Rest:
         assert len(children_of(self._daemon.pid)) == 1
 
 
-async def settled(executor: Executor) -> None:
-    """Wait until the client's spares are what they were: they are descriptors of the daemon's."""
-    await runs_fine(executor)
+async def reports(executor: Executor, holds: Callable[[Report], bool]) -> None:
+    """Wait until the daemon's report is as it must be."""
+    with anyio.fail_after(PATIENCE_S):
+        while not holds(await executor.status()):  # noqa: ASYNC110 - another process's state makes no event here.
+            await anyio.sleep(0.005)
 
 
 @pytest.mark.parametrize("place", ["unix", "tcp"])
@@ -172,11 +177,11 @@ def busy_of(idle: set[int]) -> list[int]:
 
     def sockets(pid: int) -> int:
         count = 0
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            count += os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:")
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            count += str(descriptor.readlink()).startswith("socket:")
         return count
 
-    return [pid for pid in idle if os.path.exists(f"/proc/{pid}") and sockets(pid) == 2]
+    return [pid for pid in idle if Path(f"/proc/{pid}").exists() and sockets(pid) == 2]
 
 
 async def test_a_run_cancelled_while_it_queues_never_starts(daemon: ServedDaemon) -> None:
@@ -196,11 +201,9 @@ async def test_a_run_cancelled_while_it_queues_never_starts(daemon: ServedDaemon
             await until(lambda: gate.entered == 2, "both runs")
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(queued)
-                while (await executor.status()).queued_now == 0:
-                    await anyio.sleep(0.005)
+                await reports(executor, lambda report: report.queued_now == 1)
                 waiting.cancel_scope.cancel()
-            while (await executor.status()).queued_now:
-                await anyio.sleep(0.005)
+            await reports(executor, lambda report: report.queued_now == 0)
             gate.opened.set()
         await runs_fine(executor)
         assert never.entered == 0
@@ -226,7 +229,7 @@ async def test_a_killed_clients_run_ends_with_it(daemon: ServedDaemon, place: st
     rest = await Rest(daemon, 2).reached()
     idle = set(workers_of(daemon.pid))
     command = [sys.executable, "-c", CLIENT, getattr(daemon, place), program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:  # noqa: ASYNC220 - it returns at once
         assert client.stdout is not None
         assert await anyio.to_thread.run_sync(client.stdout.readline) in ("started\n", "called\n")
         pidfds = [os.pidfd_open(pid) for pid in busy_of(idle)]
@@ -251,13 +254,10 @@ async def test_a_client_killed_in_the_queue_leaves_it(start_daemon: StartDaemon,
             group.start_soon(busy)
             await until(lambda: gate.entered == 1, "the run")
             command = [sys.executable, "-c", CLIENT, getattr(daemon, place), WAITS]
-            with subprocess.Popen(command, stdout=subprocess.DEVNULL) as client:
-                while (await executor.status()).queued_now == 0:
-                    await anyio.sleep(0.005)
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL) as client:  # noqa: ASYNC220 - it returns at once
+                await reports(executor, lambda report: report.queued_now == 1)
                 client.kill()
-            with anyio.fail_after(PATIENCE_S):
-                while (await executor.status()).queued_now:
-                    await anyio.sleep(0.005)
+            await reports(executor, lambda report: report.queued_now == 0)
             gate.opened.set()
         await runs_fine(executor)
 
@@ -323,8 +323,6 @@ async def test_small_unread_messages_both_ways_are_no_deadlock(shared_daemon: Se
 async def test_a_client_that_answers_without_reading_is_no_deadlock(shared_daemon: ServedDaemon, place: str) -> None:
     with BareClient(getattr(shared_daemon, place)) as client:
         client.execute("async () => { const all = []; for (let i = 0; i < 900; i++) all.push(__dispatch('a', 'b', 'x'.repeat(2000))); return (await Promise.all(all)).length }")  # fmt: skip
-        from tooltoolexec_protocol.messages import Answers  # noqa: PLC0415
-
         # Blind: numbers are known, so every answer can be sent before a single call is read.
         for number in range(1, 901):
             client.send(Answers(answers=[(number, "y" * 2000)]))

@@ -8,6 +8,7 @@ import math
 import os
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +17,7 @@ import trio
 
 from tooltoolexec_executor import config as settings
 from tooltoolexec_executor.config import Config, ConfigError
-from tooltoolexec_executor.listeners import ListenError
+from tooltoolexec_executor.errors import StartError
 from tooltoolexec_protocol.limits import LIMIT_NAMES
 
 
@@ -92,10 +93,7 @@ def serve(config: Path | None, *, check: bool, **options: Any) -> None:
         from tooltoolexec_executor import daemon  # noqa: PLC0415 - loads V8's parts, which --check does not need
     except ImportError as error:
         _fail(f"{error}. Run: pip install 'tooltoolexec[executor]'")
-    try:
-        trio.run(daemon.serve, loaded)
-    except* ListenError as group:
-        _fail(str(group.exceptions[0]))
+    _run(daemon.serve, loaded)
 
 
 @click.command()
@@ -108,4 +106,17 @@ def embedded(name: str, fd: int, text: str) -> None:  # noqa: ARG001
 
     logging.basicConfig(level=logging.WARNING, format="tooltoolexec: %(message)s", stream=sys.stderr)
     config: Config = settings.check(json.loads(text))
-    trio.run(daemon.serve_embedded, config, socket.socket(fileno=fd))
+    _run(daemon.serve_embedded, config, socket.socket(fileno=fd))
+
+
+def _run(serving: Callable[..., Awaitable[None]], *args: Any) -> None:
+    """Run a daemon; what keeps it from starting is one line, exit 2."""
+    try:
+        trio.run(serving, *args)
+    except* StartError as group:
+        _fail(_first(group))
+
+
+def _first(group: BaseExceptionGroup[Any]) -> str:
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else str(first)

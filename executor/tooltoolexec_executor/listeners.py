@@ -13,15 +13,12 @@ from pathlib import Path
 
 import trio
 
+from tooltoolexec_executor.errors import ListenError
 from tooltoolexec_protocol.address import Address, TcpAddress, UnixAddress
 
 _BACKLOG = 1024
 _PROBE_S = 1.0
 _CREDENTIALS = struct.Struct("3i")
-
-
-class ListenError(Exception):
-    """An address cannot be listened on; the message says why and what to do."""
 
 
 class Listener:

@@ -13,6 +13,7 @@ from collections import deque
 
 import trio
 
+from tooltoolexec_executor.errors import NoWorkersError
 from tooltoolexec_executor.supervise import Zygote, ZygoteGoneError, open_zygote
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
 
@@ -24,6 +25,8 @@ _AT_ONCE = 2
 _BREATH_S = 0.01
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 10.0
+_HOPELESS_PAUSE_S = 0.4
+"""Once the pauses of a pool that never had a worker are so long, three attempts have failed and it gives up."""
 
 
 class Pool:
@@ -36,6 +39,7 @@ class Pool:
         self._wanted = 0
         self._available, self._changed = trio.Condition(), trio.Event()
         self._pause_s = 0.0
+        self._has_worked = False
 
     @property
     def idle(self) -> int:
@@ -66,7 +70,11 @@ class Pool:
         return None
 
     async def keep(self) -> None:
-        """Run the zygote and fill the pool, for ever."""
+        """Run the zygote and fill the pool, for ever.
+
+        Raises:
+            NoWorkersError: not one worker has ever started, so none will.
+        """
         while True:
             try:
                 async with open_zygote() as zygote, trio.open_nursery() as nursery:
@@ -74,6 +82,10 @@ class Pool:
                     await self._fill(zygote, nursery)
             except* ZygoteGoneError:
                 pass
+            except* NoWorkersError as group:
+                if not self._has_worked:
+                    raise
+                log.error("%s", group.exceptions[0])  # noqa: TRY400 - its traceback says nothing more
             finally:
                 while self._idle:
                     self._idle.popleft().close()
@@ -90,15 +102,21 @@ class Pool:
             target = self._warm + self._wanted
             if self._pause_s and self._warming == 0:
                 await trio.sleep(self._pause_s)
-            elif self._idle:
-                # Nobody waits: the run that has just taken a worker gets the processor first.
-                await trio.sleep(_BREATH_S)
+            else:
+                await self._breathe()
             while len(self._idle) + self._warming < target and self._warming < _AT_ONCE:
                 self._warming += 1
                 nursery.start_soon(self._warm_up, zygote, nursery)
                 if self._pause_s:
                     break
             await self._changed.wait()
+
+    async def _breathe(self) -> None:
+        """While nobody waits, the run that has just taken a worker gets the processor first."""
+        with trio.move_on_after(_BREATH_S):
+            while self._idle and not self._wanted:
+                await self._changed.wait()
+                self._changed = trio.Event()
 
     async def _warm_up(self, zygote: Zygote, nursery: trio.Nursery) -> None:
         worker: Worker | None = None
@@ -111,7 +129,7 @@ class Pool:
         except ZygoteGoneError:
             pass
         else:
-            self._pause_s = 0.0
+            self._pause_s, self._has_worked = 0.0, True
             await self._offer(worker)
             idle, worker = worker, None
             nursery.start_soon(self._mourn, idle)
@@ -137,6 +155,8 @@ class Pool:
             self._available.notify()
 
     def _failed(self, message: str) -> None:
+        if not self._has_worked and self._pause_s >= _HOPELESS_PAUSE_S:
+            raise NoWorkersError(f"Workers cannot start on this machine. {message}")
         if self._pause_s == 0.0:
             log.error(message)
         self._pause_s = min(max(self._pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)

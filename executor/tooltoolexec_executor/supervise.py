@@ -15,17 +15,19 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import trio
 
+from tooltoolexec_executor.errors import NoWorkersError
 from tooltoolexec_executor.workers import Worker
-from tooltoolexec_executor.zygote import HURRIED, READY, WARM
+from tooltoolexec_executor.zygote import CANNOT_START, HURRIED, READY, WARM
 
 log = logging.getLogger("tooltoolexec")
 
 _START_S = 20.0
 _ANSWER_S = 10.0
+_EXIT_S = 1.0
 _LONGEST_MESSAGE = 64
 # What a process needs to start Python; the daemon's own environment may hold secrets.
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
@@ -87,12 +89,17 @@ class Zygote:
         """Wait until it can fork.
 
         Raises:
-            ZygoteGoneError: it cannot start; it wrote why to standard error.
+            ZygoteGoneError: it ended or is silent.
+            NoWorkersError: it cannot start here; it wrote why to standard error.
         """
         message = None
         with trio.move_on_after(_START_S):
             message = await self._receive()
         if message is None or message[0] != READY:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_EXIT_S)
+            if self._process.returncode == CANNOT_START:
+                raise NoWorkersError("Workers cannot start on this machine; the line before says why.")
             raise ZygoteGoneError
 
     async def listen(self) -> None:

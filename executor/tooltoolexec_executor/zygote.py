@@ -26,6 +26,8 @@ from tooltoolexec_executor.worker.rehearsal import rehearse_messages
 READY = b"Z"
 WARM = b"w"
 HURRIED = b"h"
+CANNOT_START = 3
+"""The exit status of a zygote that gave up by itself: the next one will, too."""
 _LONGEST_MESSAGE = 64
 
 
@@ -34,10 +36,14 @@ def main() -> Never:
     control = socket.socket(fileno=int(sys.argv[1]))
     # Terminal signals are the daemon's to handle; it ends this process by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    runtime = v8.runtime_source()
-    v8.load()
-    rehearse_messages()
-    zygote = _Zygote(control, runtime, Lockdown())
+    try:
+        runtime = v8.runtime_source()
+        v8.load()
+        rehearse_messages()
+        zygote = _Zygote(control, runtime, Lockdown())
+    except Exception as error:
+        sys.stderr.write(f"tooltoolexec: V8 or the lock-down cannot start: {type(error).__name__}: {error}\n")
+        sys.exit(CANNOT_START)
     # What is imported now is never collected, so a child's collector touches (and copies) none of it.
     gc.collect()
     gc.freeze()

@@ -99,6 +99,7 @@ async def test_past_a_queue_of_8_the_rest_is_overloaded_and_nothing_hangs(
 async def test_a_run_that_waits_too_long_in_the_queue_is_overloaded(start_daemon: StartDaemon) -> None:
     daemon = start_daemon("--workers", "1", "--queue-s", "0.05")
     async with connect(daemon.unix) as executor:
+        await reports(executor, lambda report: report.idle_now > 0)
         gate = Gate()
         async with anyio.create_task_group() as group:
 
@@ -145,7 +146,7 @@ async def test_a_killed_zygote_is_replaced_and_its_runs_are_crashed(daemon: Serv
         assert [(run.failure and run.failure.kind, run.error) for run in runs] == [("crashed", texts.CRASHED)]
         assert family.ends_within(1)
         await runs_fine(executor)
-    await until(lambda: len(workers_of(daemon.pid)) == 2, "two warm workers")
+    await until(lambda: len(workers_of(daemon.pid)) >= 2, "two warm workers")
     assert len(children_of(daemon.pid)) == 1
 
 
@@ -172,7 +173,7 @@ async def test_a_stopped_zygote_is_replaced_at_its_deadline(start_daemon: StartD
     daemon = start_daemon("--warm", "1", preparation="import tooltoolexec_executor.supervise as s; s._ANSWER_S = 0.3")
     async with connect(daemon.unix) as executor:
         await runs_fine(executor)
-        await until(lambda: len(workers_of(daemon.pid)) == 1, "a warm worker")
+        await until(lambda: len(workers_of(daemon.pid)) >= 1, "a warm worker")
         family = Family(daemon.pid)
         os.kill(children_of(daemon.pid)[0], signal.SIGSTOP)
         with anyio.fail_after(10):
@@ -182,7 +183,7 @@ async def test_a_stopped_zygote_is_replaced_at_its_deadline(start_daemon: StartD
 
 
 async def test_a_zygote_that_cannot_start_backs_off_and_the_queue_is_answered(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon("--queue-s", "0.5", preparation="import tooltoolexec_executor.supervise as s; s._PASSED_ON = (); s.sys.executable = '/bin/false'")  # fmt: skip
+    daemon = start_daemon("--queue-s", "0.2", preparation="import tooltoolexec_executor.supervise as s; s._PASSED_ON = (); s.sys.executable = '/bin/false'")  # fmt: skip
     async with connect(daemon.unix) as executor:
         run = await executor.execute("async () => 1")
         assert run.failure is not None

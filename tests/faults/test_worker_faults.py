@@ -56,7 +56,10 @@ class Gate:
 
 
 class Rest:
-    """The state a daemon rests in, to be compared with later."""
+    """The state a daemon rests in, to be compared with later.
+
+    A pool may keep a worker more than it must, for a run that wanted one and went; each costs the daemon two descriptors.
+    """
 
     def __init__(self, daemon: ServedDaemon, warm: int) -> None:
         self._daemon = daemon
@@ -66,13 +69,16 @@ class Rest:
     async def reached(self) -> Rest:
         await until(lambda: len(workers_of(self._daemon.pid)) == self._warm, "the warm workers")
         await anyio.sleep(0.05)
-        self._descriptors = descriptor_count(self._daemon.pid)
+        self._descriptors = self._own_descriptors()
         return self
 
     async def again(self) -> None:
-        await until(lambda: len(workers_of(self._daemon.pid)) == self._warm, "the warm workers again")
-        await until(lambda: descriptor_count(self._daemon.pid) == self._descriptors, "the descriptors of before")
+        await until(lambda: len(workers_of(self._daemon.pid)) >= self._warm, "the warm workers again")
+        await until(lambda: self._own_descriptors() == self._descriptors, "the descriptors of before")
         assert len(children_of(self._daemon.pid)) == 1
+
+    def _own_descriptors(self) -> int:
+        return descriptor_count(self._daemon.pid) - 2 * len(workers_of(self._daemon.pid))
 
 
 async def reports(executor: Executor, holds: Callable[[Report], bool]) -> None:
@@ -87,7 +93,7 @@ async def test_an_idle_worker_that_dies_is_never_handed_out(daemon: ServedDaemon
     rest = await Rest(daemon, 2).reached()
     async with connect(getattr(daemon, place)) as executor:
         for _ in range(3):
-            await until(lambda: len(workers_of(daemon.pid)) == 2, "two warm workers")
+            await until(lambda: len(workers_of(daemon.pid)) >= 2, "two warm workers")
             for worker in workers_of(daemon.pid):
                 kill_hard(worker)
             await runs_fine(executor)
@@ -287,6 +293,7 @@ async def test_a_client_that_speaks_while_it_queues_is_refused(start_daemon: Sta
         await runs_fine(executor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["unix", "tcp"])
 @pytest.mark.parametrize(
     "program",
@@ -302,7 +309,7 @@ async def test_a_client_that_never_reads_costs_one_worker_for_a_bounded_time(
     with BareClient(getattr(daemon, place)) as client:
         client.execute(program)
         async with connect(daemon.unix) as executor:
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 await runs_fine(executor)
 
 

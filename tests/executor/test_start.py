@@ -1,0 +1,34 @@
+"""A machine on which workers cannot start: said once, in a line, and no storm of attempts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMANDS = {
+    "serve": "from tooltoolexec_executor.cli import serve; serve(['--listen', {listen!r}])",
+    "execute": "import tooltoolexec; tooltoolexec.execute('async () => 1')",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_machine_without_the_lock_down_is_told_so_and_nothing_hangs(command: str, tmp_path: Path) -> None:
+    (tmp_path / "pyseccomp.py").write_text("raise RuntimeError('Unable to find libseccomp')\n")
+    code = COMMANDS[command].format(listen=f"unix:{tmp_path}/s")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    process = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert process.returncode != 0
+    assert "Workers cannot start on this machine" in process.stderr
+    assert "RuntimeError: Unable to find libseccomp" in process.stderr
+    assert process.stderr.count("Unable to find libseccomp") <= 2
+    if command == "serve":
+        assert process.returncode == 2
+        assert "Traceback" not in process.stderr
+    else:
+        assert "ConnectError: Cannot connect to the embedded executor: it ended with status 2" in process.stderr

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from functools import partial
 
 import trio
 
@@ -63,6 +64,7 @@ class Pool:
         """An idle worker if one is ready now."""
         while self._idle:
             worker = self._idle.popleft()
+            worker.on_idle_end = None
             self._notice()
             if worker.is_idle():
                 return worker
@@ -106,7 +108,7 @@ class Pool:
                 await self._breathe()
             while len(self._idle) + self._warming < target and self._warming < _AT_ONCE:
                 self._warming += 1
-                nursery.start_soon(self._warm_up, zygote, nursery)
+                nursery.start_soon(self._warm_up, zygote)
                 if self._pause_s:
                     break
             await self._changed.wait()
@@ -118,7 +120,7 @@ class Pool:
                 await self._changed.wait()
                 self._changed = trio.Event()
 
-    async def _warm_up(self, zygote: Zygote, nursery: trio.Nursery) -> None:
+    async def _warm_up(self, zygote: Zygote) -> None:
         worker: Worker | None = None
         try:
             worker = await zygote.spawn(hurried=not self._idle)
@@ -130,9 +132,9 @@ class Pool:
             pass
         else:
             self._pause_s, self._has_worked = 0.0, True
+            worker.on_idle_end = partial(self._replace, worker)
             await self._offer(worker)
-            idle, worker = worker, None
-            nursery.start_soon(self._mourn, idle)
+            worker = None
         finally:
             self._warming -= 1
             if worker is not None:
@@ -140,13 +142,13 @@ class Pool:
                 worker.close()
             self._notice()
 
-    async def _mourn(self, worker: Worker) -> None:
-        """Replace a worker that dies while it is idle."""
-        await worker.has_ended.wait()
+    def _replace(self, worker: Worker) -> None:
+        """A worker died while it was idle."""
         if worker in self._idle:
             self._idle.remove(worker)
             worker.close()
-            log.warning("An idle worker ended (status %s); it is replaced.", worker.status)
+            if worker.status is not None:  # Otherwise the zygote ended, which is told by itself.
+                log.warning("An idle worker ended (status %s); it is replaced.", worker.status)
             self._notice()
 
     async def _offer(self, worker: Worker) -> None:

@@ -73,24 +73,17 @@ class Runs:
     async def attend(self, run: Run, worker: Worker) -> None:
         """Wait for the worker's end, and bring it about when it is overdue; then settle the outcome."""
         run.worker, run.begun_at = worker, time.monotonic()
-        report: Done | None = None
-
-        async def read_report() -> None:
-            nonlocal report
-            report = await worker.report()
-            if report is not None:
-                deadline.deadline = trio.current_time() + _SENDING_S
-
         self._under_way.add(run)
+        report: Done | None = None
         try:
-            async with trio.open_nursery() as nursery:
-                with trio.move_on_after(run.limits.wall_s + _GRACE_S) as deadline:
-                    nursery.start_soon(read_report)
-                    await worker.has_ended.wait()
-                if not worker.has_ended.is_set():
-                    run.was_killed = True
-                    worker.kill()
-                    await worker.has_ended.wait()
+            with trio.move_on_after(run.limits.wall_s + _GRACE_S) as deadline:
+                report = await worker.report()  # Comes back without one at the worker's end.
+                deadline.deadline = max(deadline.deadline, trio.current_time() + _SENDING_S)
+                await worker.has_ended.wait()
+            if not worker.has_ended.is_set():
+                run.was_killed = True
+                worker.kill()
+                await worker.has_ended.wait()
         finally:
             worker.kill()
             worker.close()

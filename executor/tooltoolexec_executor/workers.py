@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 
 import trio
@@ -40,6 +41,8 @@ class Worker:
         self.status: int | None = None
         self.was_born = trio.Event()
         self.has_ended = trio.Event()
+        # Called once at its end, unless it has been handed out before.
+        self.on_idle_end: Callable[[], None] | None = None
         # Set when whoever asked for the worker gave up before its birth.
         self.is_unwanted = False
 
@@ -59,6 +62,8 @@ class Worker:
             self._pidfd = -1
         self.was_born.set()
         self.has_ended.set()
+        if self.on_idle_end is not None:
+            self.on_idle_end()
 
     def kill(self) -> None:
         """SIGKILL, through the pidfd: it can hit no other process."""

@@ -153,9 +153,9 @@ class Loop:
         wait_ms = left_ms if timer_ms < 0 else min(left_ms, timer_ms)
         self.is_parked = True
         part = self._channel.next_part(PART_BYTES, None if wait_ms == math.inf else max(0, math.ceil(wait_ms)))
-        self.is_parked = False
+        out_of_time = part is None and self._courier.wall_s >= self._wall_s
+        self.is_parked = out_of_time  # It was waiting to its end, whatever the watchdog sees before that is told.
         if part is None:
-            out_of_time = self._courier.wall_s >= self._wall_s
             self._step(Command.WAITS if out_of_time else Command.SETTLE)
             return
         data, last = part

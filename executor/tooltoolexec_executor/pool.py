@@ -21,7 +21,7 @@ from tooltoolexec_executor.workers import Worker, WorkerGoneError
 log = logging.getLogger("tooltoolexec")
 
 _WARM_UP_S = 20.0
-_AT_ONCE = 2
+_AT_ONCE = 3
 """How many workers warm up at the same time: it is work for the processor, not waiting."""
 _BREATH_S = 0.01
 _FIRST_PAUSE_S = 0.1

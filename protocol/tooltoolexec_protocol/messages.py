@@ -219,9 +219,9 @@ def tag_of(kind: type[Message]) -> str:
 
 def encode(message: Message) -> bytes:
     """One frame's body. NaN and infinities have no JSON form and are a defect of the caller (ValueError)."""
-    if isinstance(message, Answers):
-        # Calls and answers are nearly all there is to send, so these two take the short way where it leads to the same
-        # text: it refuses lone surrogates and does not escape what is outside ASCII.
+    if isinstance(message, Answers | Started):
+        # What is sent most takes the short way where it leads to the same text: it refuses lone surrogates and does not
+        # escape what is outside ASCII.
         try:
             body = msgspec.json.encode(message)
         except UnicodeEncodeError:

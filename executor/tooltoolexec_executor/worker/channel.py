@@ -15,7 +15,8 @@ from collections import deque
 from tooltoolexec_protocol.framing import HEADER_BYTES, body_length
 from tooltoolexec_protocol.limits import FRAME_BYTES
 
-_RECEIVE_BYTES = 128 * 1024
+BUFFER_BYTES = 128 * 1024
+"""A good size for the buffer."""
 _DISCARDS = 64
 _READ_AHEAD_BYTES = 4 * 1024 * 1024
 """How much may be taken from a client while waiting to send; past it the client has to wait as well."""
@@ -26,21 +27,28 @@ class PeerGoneError(Exception):
 
 
 class Channel:
-    """One connection. `sent` and `received` count bytes."""
+    """One connection. `sent` and `received` count bytes.
 
-    def __init__(self, connection: socket.socket) -> None:
+    Args:
+        connection: the socket.
+        buffer: for all reads; made ahead, because its pages cost as much as a short run.
+
+    Nothing leaves before `may_send` is set: until the daemon knows that this worker has the run, it may give the
+    connection to another one.
+    """
+
+    def __init__(self, connection: socket.socket, buffer: bytearray) -> None:
         connection.setblocking(False)
         self._socket = connection
-        self._poll_in = select.poll()
-        self._poll_in.register(connection, select.POLLIN)
-        self._poll_both = select.poll()
-        self._poll_both.register(connection, select.POLLIN | select.POLLOUT)
+        # A Unix socket's peer reads what was sent whatever becomes of the sender; TCP may take it back.
+        self.keeps_what_is_sent = connection.family == socket.AF_UNIX
+        self.may_send = threading.Event()
+        self._poll_in = _poller(connection, select.POLLIN)
         # Guards the queue and the order of sends; never held while waiting.
         self._lock = threading.Lock()
         self._unsent: deque[memoryview] = deque()
         self._inbound = bytearray()
-        # One buffer for all reads: a fresh one of this size is a system call and page faults each time.
-        self._received = memoryview(bytearray(_RECEIVE_BYTES))
+        self._received = memoryview(buffer)
         # Bytes of the frame under way that `next_part` has still to give; 0 between two frames.
         self._body_left = 0
         self.sent = 0
@@ -57,6 +65,8 @@ class Channel:
         Raises:
             PeerGoneError: nobody will read it.
         """
+        if not self.may_send.is_set():
+            return False
         with self._lock:
             while self._unsent:
                 data = self._unsent[0]
@@ -78,9 +88,10 @@ class Channel:
         Raises:
             PeerGoneError: nobody will read it.
         """
+        self.may_send.wait()
         while not self.flush():
             reads = len(self._inbound) < _READ_AHEAD_BYTES
-            (self._poll_both if reads else _poll_out(self._socket)).poll()
+            _poller(self._socket, select.POLLOUT | (select.POLLIN if reads else 0)).poll()
             if reads:
                 self._receive()
 
@@ -140,7 +151,7 @@ class Channel:
         self._inbound += self._received[:count]
 
 
-def _poll_out(connection: socket.socket) -> select.poll:
+def _poller(connection: socket.socket, events: int) -> select.poll:
     poller = select.poll()
-    poller.register(connection, select.POLLOUT)
+    poller.register(connection, events)
     return poller

@@ -12,6 +12,8 @@ from __future__ import annotations
 import codecs
 import json
 import math
+import os
+import time
 from collections.abc import Callable
 from typing import Any, Never
 
@@ -23,6 +25,8 @@ from tooltoolexec_executor.worker.syntax import check_source, position_of
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.errors import ProtocolError
+
+_MOMENT_S = 0.003
 
 STEP, REST, JOB_PART, PART, SYNTAX = range(2, 7)
 """What a completion is of."""
@@ -52,6 +56,8 @@ class Loop:
         self._syntax_message = ""
         # Set while the thread waits for the client: the program computes nothing.
         self.is_parked = False
+        # Set when the thread is about to end the process itself.
+        self.is_leaving = False
 
     def begin(self, job: bytes) -> None:
         """Give the runtime its job and start it."""
@@ -59,13 +65,21 @@ class Loop:
         self._next_job_part()
 
     def _finish(self) -> Never:
-        """The outcome is pushed: see it off, then hold the thread."""
+        """The outcome is pushed: see it off, then end the process or hold the thread."""
         try:
             self._channel.flush_all()
             self._channel.finish()
+            if self._channel.keeps_what_is_sent:
+                self._leave()
         except (PeerGoneError, OSError):
             pass  # Nobody waits for it; the watchdog sees the hang-up.
         self._hold()
+
+    def _leave(self) -> Never:
+        """End the process in a moment, of its own accord: at the hang-up it would take the processor from the client."""
+        self.is_leaving = True
+        time.sleep(_MOMENT_S)
+        os._exit(0)
 
     def _next_job_part(self) -> None:
         part, last = next(self._job)

@@ -17,7 +17,7 @@ from typing import Never
 
 from tooltoolexec_executor import handover
 from tooltoolexec_executor.lockdown import Lockdown
-from tooltoolexec_executor.worker.channel import Channel
+from tooltoolexec_executor.worker.channel import BUFFER_BYTES, Channel
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.loop import REST, Loop
 from tooltoolexec_executor.worker.mailbox import Mailbox
@@ -31,7 +31,7 @@ from tooltoolexec_protocol.limits import MIB
 READY = b"R"
 """The worker's first byte on the control socket: it can take a run."""
 TAKEN = b"T"
-"""It has the run, whole. A worker that ended without this byte has done nothing of it."""
+"""It has the run, whole. A worker that ended without this byte has told nobody anything of it."""
 FAULT = b"F"
 """The worker itself failed; a frame with the reason follows."""
 
@@ -51,7 +51,8 @@ class _Worker:
         lockdown.apply()
         self._isolate = Isolate(runtime, lambda: _end_with_fault(control))
         self._mailbox = Mailbox(self._isolate.memory)
-        self._watchdogs: queue.SimpleQueue[Watchdog] = queue.SimpleQueue()
+        self._buffer = bytearray(BUFFER_BYTES)
+        self._runs: queue.SimpleQueue[tuple[Channel, Watchdog]] = queue.SimpleQueue()
 
     def live(self, *, rehearsed: bool) -> Never:
         if rehearsed:
@@ -59,7 +60,10 @@ class _Worker:
         else:
             self._isolate.on_complete = lambda _number, _completion: self._take_run()
             self._isolate.call("rest", REST)
-        self._watchdogs.get().watch()
+        channel, watchdog = self._runs.get()
+        self._control.sendall(TAKEN)
+        channel.may_send.set()
+        watchdog.watch()
 
     def _take_run(self) -> None:
         """On the isolate's thread: wait for a run, begin it, and let the main thread watch it."""
@@ -67,10 +71,9 @@ class _Worker:
         assignment = self._receive()
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.
-        self._control.sendall(TAKEN)
         facts, job, connection = assignment
         self._gauge.reset()
-        channel = Channel(connection)
+        channel = Channel(connection, self._buffer)
         courier = Courier(facts, self._mailbox, channel, self._gauge, self._control)
         loop = Loop(
             isolate=self._isolate, mailbox=self._mailbox, channel=channel, courier=courier, facts=facts, hold=_hold
@@ -89,7 +92,7 @@ class _Worker:
             loop=loop,
             gauge=self._gauge,
         )
-        self._watchdogs.put(watchdog)
+        self._runs.put((channel, watchdog))
 
     def _receive(self) -> tuple[handover.Facts, bytes, socket.socket] | None:
         head, descriptors, _flags, _address = socket.recv_fds(self._control, handover.LENGTHS_BYTES, 1)
@@ -98,8 +101,8 @@ class _Worker:
         connection = socket.socket(fileno=descriptors[0])
         head += self._exactly(handover.LENGTHS_BYTES - len(head))
         facts_bytes, job_bytes = handover.unpack_lengths(head)
-        facts = handover.unpack_facts(self._exactly(facts_bytes))
-        return facts, self._exactly(job_bytes), connection
+        rest = self._exactly(facts_bytes + job_bytes)
+        return handover.unpack_facts(rest[:facts_bytes]), rest[facts_bytes:], connection
 
     def _exactly(self, size: int) -> bytes:
         data = bytearray()

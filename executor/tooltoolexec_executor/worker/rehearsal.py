@@ -67,6 +67,7 @@ class _EchoChannel:
     """Stands for the connection: answers every call, keeps nothing else."""
 
     sent = received = 0
+    keeps_what_is_sent = False
 
     def __init__(self) -> None:
         self._answers: list[tuple[int, str]] = []

@@ -62,6 +62,7 @@ class Watchdog:
         # The daemon says only one thing to a busy worker, by a byte or by its end: the run is over.
         self._poller.register(control, select.POLLIN)
         self._control = control
+        self._connection = connection
         self._tick_ms = _TICK_MS
         self._progress = (0, 0.0)  # Bytes left of the outcome, and when that last changed.
 
@@ -70,8 +71,11 @@ class Watchdog:
         self._limit_cpu()
         while True:
             ready = self._poller.poll(self._pause_ms())
-            if any(descriptor != self._control.fileno() for descriptor, _events in ready):
-                os._exit(0)  # Cancelled, or the outcome is read.
+            if any(descriptor == self._connection.fileno() for descriptor, _events in ready):
+                if not self._loop.is_leaving:
+                    os._exit(0)  # Cancelled, or the outcome is read.
+                self._poller.unregister(self._connection)
+                continue
             try:
                 if ready:
                     self._poller.unregister(self._control)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -14,6 +15,8 @@ from tooltoolexec_executor.worker.main import FAULT, READY, TAKEN
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.framing import FrameReader
 from tooltoolexec_protocol.messages import Done, decode
+
+log = logging.getLogger("tooltoolexec")
 
 _LONGEST_REPORT = 256 * 1024
 _RECEIVE_BYTES = 64 * 1024
@@ -83,7 +86,7 @@ class Worker:
         """
         first = await self._receive(1)
         if first == FAULT:
-            raise WorkerGoneError(((await self._frame()) or b"it did not say why").decode("utf-8", "replace"))
+            raise WorkerGoneError(await self._fault())
         if first != READY:
             raise WorkerGoneError("it ended before it was ready")
 
@@ -125,15 +128,23 @@ class Worker:
 
         None when it ends without, or reports nonsense.
         """
-        body = await self._frame()
+        first = await self._receive(1)
+        if first == FAULT:
+            log.error("A worker failed. This is a defect of the worker: %s", await self._fault())
+            return None
+        body = await self._frame(first)
         try:
             message = decode(body) if body is not None else None
         except ProtocolError:
             return None
         return message if isinstance(message, Done) else None
 
-    async def _frame(self) -> bytes | None:
+    async def _fault(self) -> str:
+        return ((await self._frame()) or b"it did not say why").decode("utf-8", "replace")
+
+    async def _frame(self, beginning: bytes = b"") -> bytes | None:
         reader = FrameReader()
+        reader.feed(beginning)
         try:
             while data := await self._receive(_RECEIVE_BYTES):
                 reader.feed(data)

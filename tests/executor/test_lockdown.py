@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
+
+from tooltoolexec_executor.worker.memory import MemoryGauge
 
 FORBIDDEN = {
     "open a file": "open('/etc/hostname')",
@@ -58,3 +61,24 @@ def test_it_has_no_new_privileges_and_dumps_no_core() -> None:
         "resource.getrlimit(resource.RLIMIT_CORE) == (0, 0); ok and fail()"
     )
     assert locked_down(f"exec({act!r})") == 0
+
+
+def test_the_memory_gauge_can_be_read_from_two_threads_at_once() -> None:
+    """The watchdog and the loop do; a shared place in the file once gave one of them nothing to read."""
+    gauge = MemoryGauge()
+    gauge.reset()
+    failures: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            for _ in range(20_000):
+                gauge.growth()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

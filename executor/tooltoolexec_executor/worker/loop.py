@@ -76,7 +76,7 @@ class Loop:
         self._hold()
 
     def _leave(self) -> Never:
-        """End the process in a moment, of its own accord: at the hang-up it would take the processor from the client."""
+        """End the process in a moment, of itself: at the hang-up it would take the processor from the client."""
         self.is_leaving = True
         time.sleep(_MOMENT_S)
         os._exit(0)

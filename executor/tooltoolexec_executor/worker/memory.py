@@ -32,5 +32,5 @@ class MemoryGauge:
         return self._peak
 
     def _resident(self) -> int:
-        os.lseek(self._statm, 0, os.SEEK_SET)
-        return int(os.read(self._statm, 128).split()[1]) * _PAGE
+        # By position: both of the worker's threads read here, and would move each other's place.
+        return int(os.pread(self._statm, 128, 0).split()[1]) * _PAGE

@@ -1,8 +1,8 @@
-"""The source of a run's entry scope: a `const` for every provider, the hosts' own sources, the way to the program.
+"""The script of a run: a `const` for every provider, the hosts' own sources, then the program itself.
 
-It evaluates to a function of the runtime's entry object (runtime/providers.js), which gives a function that evaluates
-the program's text inside the scope. Every name it reads or binds is reserved (protocol/names.py); a test derives the
-list from here.
+It calls `__enter`, which the runtime (runtime/run.js) defines for this one call, with a function of its entry object;
+that function declares the providers and gives the program to the runtime. Every name the script reads or binds is
+reserved (protocol/names.py); a test derives the list from here.
 """
 
 from __future__ import annotations
@@ -11,22 +11,19 @@ from collections.abc import Sequence
 
 from tooltoolexec_protocol.messages import ProviderSpec
 
-ENTRY_TAIL = "return (__program) => eval(__program); })"
-"""Ends the source where the program is evaluated apart; without host sources the runtime puts the program here."""
+_END = "\n)) });\n//# sourceURL=program.js"
 
 
-def entry_source(providers: Sequence[ProviderSpec]) -> str:
-    """The generated source, whole."""
-    return entry_head(providers) + ENTRY_TAIL
+def run_script(providers: Sequence[ProviderSpec], code: str) -> tuple[str, int]:
+    """The script, and how many of its lines stand before the first line of `code`."""
+    head = entry_head(providers) + "__entry.run(() => (\n"
+    return head + code + _END, head.count("\n")
 
 
 def entry_head(providers: Sequence[ProviderSpec]) -> str:
-    """The source up to its end. Host sources stand as they were given; the runtime compiles each on its own first.
-
-    Without host sources it is one line, so a program that follows it begins on the second.
-    """
+    """What stands before the program. Host sources stand as given; the runtime compiles each on its own first."""
     lines = [
-        '"use strict"; ((__entry) => {',
+        '"use strict"; __enter((__entry) => {',
         "const { console, __dispatch, __stringifyForDispatch, __parseForDispatch, __retainHandle } = __entry;",
     ]
     for index, provider in enumerate(providers):

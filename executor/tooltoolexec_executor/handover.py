@@ -1,7 +1,7 @@
 """What the daemon gives a worker together with the connection: the run's facts, and the job for the runtime.
 
-On the control socket: two four-byte lengths, the facts as JSON, the job as JSON. The connection's descriptor rides on
-the first byte.
+On the control socket: three four-byte lengths, then the facts as JSON, the job as JSON and the script. The connection's
+descriptor rides on the first byte.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from tooltoolexec_executor.entry import ENTRY_TAIL, entry_head
+from tooltoolexec_executor.entry import run_script
 from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import Execute
 from tooltoolexec_protocol.names import tool_aliases
 
-_LENGTHS = struct.Struct("!II")
+_LENGTHS = struct.Struct("!III")
 LENGTHS_BYTES = _LENGTHS.size
 
 
@@ -31,6 +31,7 @@ class Facts(msgspec.Struct, kw_only=True):
     cpu_s: float | None
     memory_mb: float | None
     log_bytes: float | None = None
+    lines_before: int = 0
 
 
 # Made once, in the zygote: the first decoding into a type costs as much as the rest of a short run.
@@ -39,6 +40,7 @@ _DECODER = msgspec.json.Decoder(Facts)
 
 def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
     """A handover's bytes."""
+    job, script, lines_before = job_and_script(execute, limits)
     facts = Facts(
         id=execute.id,
         queued_s=queued_s,
@@ -46,15 +48,24 @@ def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
         cpu_s=_bound(limits.cpu_s),
         memory_mb=_bound(limits.memory_mb),
         log_bytes=_bound(limits.log_bytes),
+        lines_before=lines_before,
     )
     head = msgspec.json.encode(facts)
-    # json, not msgspec: what a model wrote may hold lone surrogates.
-    job = json.dumps(job_of(execute, limits), separators=(",", ":")).encode("ascii")
-    return _LENGTHS.pack(len(head), len(job)) + head + job
+    return _LENGTHS.pack(len(head), len(job), len(script)) + head + job + script
 
 
-def job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:
-    """What runtime/run.js reads; every field is always there."""
+def job_and_script(execute: Execute, limits: EffectiveLimits) -> tuple[bytes, bytes, int]:
+    """What runtime/run.js reads of a run, as JSON with every field always there, and the script V8 compiles.
+
+    The third is how many lines of the script stand before the program's.
+    """
+    script, lines_before = run_script(execute.providers, execute.code)
+    # json, not msgspec: what a host wrote may hold lone surrogates. In a script they become escapes: the same text.
+    job = json.dumps(_job_of(execute, limits, lines_before), separators=(",", ":")).encode("ascii")
+    return job, script.encode("utf-8", "backslashreplace"), lines_before
+
+
+def _job_of(execute: Execute, limits: EffectiveLimits, lines_before: int) -> dict[str, Any]:
     providers = [
         {
             "name": provider.name,
@@ -66,9 +77,7 @@ def job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:
         for provider in execute.providers
     ]
     return {
-        "code": execute.code,
-        "entryHead": entry_head(execute.providers),
-        "entryTail": ENTRY_TAIL,
+        "linesBefore": lines_before,
         "providers": providers,
         "hasSources": any(p.prelude is not None or p.proxy_source is not None for p in execute.providers),
         "dispatch": execute.dispatch,
@@ -80,14 +89,14 @@ def job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:
     }
 
 
-def unpack_lengths(header: bytes) -> tuple[int, int]:
-    """The lengths of the facts and of the job."""
-    facts, job = _LENGTHS.unpack(header)
-    return facts, job
+def unpack_lengths(header: bytes) -> tuple[int, int, int]:
+    """The lengths of the facts, of the job and of the script."""
+    facts, job, script = _LENGTHS.unpack(header)
+    return facts, job, script
 
 
 def unpack_facts(head: bytes) -> Facts:
-    """The facts; the job goes to the runtime as it is."""
+    """The facts; job and script go to V8 as they are."""
     return _DECODER.decode(head)
 
 

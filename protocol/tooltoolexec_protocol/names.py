@@ -11,7 +11,7 @@ from tooltoolexec_protocol.messages import ProviderSpec
 RESERVED_PROVIDER_NAMES = frozenset(
     {
         "console", "__dispatch", "__stringifyForDispatch", "__parseForDispatch", "__retainHandle",
-        "__entry", "__program", "undefined", "NaN", "Infinity",
+        "__enter", "__entry", "undefined", "NaN", "Infinity",
     }
 )  # fmt: skip
 """Every name the generated entry source reads or binds, and the constants of the global object."""

@@ -73,7 +73,7 @@ async def test_an_error_tells_its_name_line_column_and_stack(executor: Executor)
         ("async () => {\n  await store.f();\n}", 2, 3),
         ("(() => {\n  throw new Error('x')\n})()", 2, 9),
         ("missing", 1, 1),
-        ("/* \u00e9\U0001f600 */ missing", 1, 1),
+        ("/* \u00e9\U0001f600 */ missing", 1, 11),
     ],
 )
 async def test_lines_and_columns_are_those_of_the_callers_text(

@@ -34,8 +34,13 @@ class Bench:
 
     def start(self, code: str, *, limits: EffectiveLimits = DEFAULTS, **fields: Any) -> None:
         execute = Execute(id="0" * 32, code=code, providers=[ProviderSpec(name="store")], **fields)
-        self.feed(json.dumps(handover.job_of(execute, limits)).encode("ascii"))
-        self.step(Command.START)
+        job, script, _lines_before = handover.job_and_script(execute, limits)
+        self.feed(job)
+        self.mailbox.command(Command.START)
+        self.isolate.call("step", 2)
+        self.isolate.evaluate(script, 4)
+        self.isolate.call("rest", 3)
+        self._until_rest(3)
 
     def answer(self, *answers: tuple[int, str]) -> None:
         self.feed(encode(Answers(answers=list(answers))))
@@ -54,14 +59,17 @@ class Bench:
         self.mailbox.command(command)
         self.isolate.call("step", 2)
         self.isolate.call("rest", 3)
-        for _ in range(2):
+        self._until_rest(2)
+
+    def _until_rest(self, completions: int) -> None:
+        for _ in range(completions):
             number, completion = self.wait()
             assert not completion.failed, completion.text
         assert number == 3
         self.records += self.mailbox.collect(isolate_rests=True)
 
     def evaluate(self, source: str) -> Completion:
-        self.isolate.evaluate(source, 9)
+        self.isolate.evaluate(source.encode(), 9)
         return self.wait()[1]
 
     def wait(self) -> tuple[int, Completion]:

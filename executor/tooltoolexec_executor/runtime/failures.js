@@ -3,12 +3,12 @@
 const PROGRAM = "program.js";
 const LONGEST_MESSAGE = 256 * 1024;
 
-// The program's text begins on the second line of what is compiled, after a parenthesis; V8 lays what goes wrong in a bare
-// expression at the parenthesis itself.
+// The text of a frame that is the program's, its line counted from the program's first; empty for any other.
 const frameText = (site) => {
   if (CallSiteSource(site) !== PROGRAM) return "";
-  const line = MathMax(1, CallSiteLine(site) - 1);
-  const column = CallSiteLine(site) > 1 ? CallSiteColumn(site) : 1;
+  const line = CallSiteLine(site) - run.linesBefore;
+  if (line < 1) return "";
+  const column = CallSiteColumn(site);
   const name = CallSiteFunctionName(site);
   const place = PROGRAM + ":" + line + ":" + column;
   const prefix = "\n    at " + (CallSiteIsAsync(site) ? "async " : "");

@@ -148,7 +148,7 @@ const postWaits = () => {
   post("w[" + text + "]\n");
 };
 
-// What the entry scope may use by name. `proxy`, `source` and `bound` are called by the generated source alone.
+// What the entry scope may use by name. `proxy`, `source` and `run` are for the script alone.
 const makeEntryScope = (specs) => {
   const entry = {
     __proto__: null,
@@ -164,6 +164,7 @@ const makeEntryScope = (specs) => {
     source: (index) => {
       run.source = index;
     },
+    run: runProgram,
   };
   return entry;
 };

@@ -12,6 +12,8 @@ const beginRun = (job) => {
     logLimit: job.limits.logs ?? Infinity,
     callLimit: job.limits.calls ?? Infinity,
     calls: 0,
+    linesBefore: job.linesBefore,
+    hasProgram: false,
     source: -1, // The provider whose own source runs, -1 for none.
     warnings: "",
   };
@@ -60,10 +62,6 @@ const succeed = (value) => {
   finish('"result":' + text);
 };
 
-const isCompileError = (error) =>
-  typeof error === "object" && error !== null && ErrorIsError(error) &&
-  ReflectGetPrototypeOf(error) === SyntaxErrorPrototype && positionIn(stackOf(error)) === undefined;
-
 const failSource = (spec, error) => {
   const message = typeof error === "string" ? error : thrownMessage(error);
   fail("provider_source", compose(TEXTS.providerSource, "name", spec.name, "message", message));
@@ -80,11 +78,13 @@ const compileError = (source) => {
 
 // Host sources are compiled on their own before the entry, so that a fault is laid at its provider's door.
 const checkSources = (specs) => {
+  let declared = ""; // Everything up to this provider: two sources may also clash with each other.
   for (let i = 0; i < specs.length; i++) {
     const { name, proxySource, prelude } = specs[i];
+    declared += proxySource === null ? "const " + name + " = 0;" : proxySource + "\n";
     if (proxySource !== null) {
       // Neither `await` nor `return`, which would leave the entry before the program is in it.
-      const error = compileError("(() => {" + proxySource + "\n});") ??
+      const error = compileError("(() => {" + declared + "});") ??
         compileError("(() => class { static {" + proxySource + "\n} });");
       if (error !== undefined) return failSource(specs[i], error);
       // A second declaration of the name must clash with the source's own; where it does not, there is none.
@@ -100,62 +100,36 @@ const checkSources = (specs) => {
   return true;
 };
 
-// Providers declared and preludes run; gives the function that evaluates text in the entry scope.
-const enter = (job, scope) => {
-  if (job.hasSources && checkSources(job.providers) !== true) return undefined;
+// The script calls `__enter` with its body, which declares the providers, runs the preludes and ends with `entry.run`.
+// Both are there for one call: the program stands inside the body and could name them.
+const enter = (specs, body) => {
+  delete globalThis.__enter;
   try {
-    return indirectEval(job.entryHead + job.entryTail)(scope);
+    body(makeEntryScope(specs));
   } catch (error) {
-    failSource(job.providers[MathMax(run.source, 0)], error);
-    return undefined;
+    if (run.source === -1) fail("program", thrownMessage(error), error);
+    else failSource(specs[run.source], error);
   }
 };
 
-// A program without host sources is compiled together with its entry scope: half the work. Undefined when the text does
-// not compile so, whatever the reason; then it is evaluated apart, which tells what is wrong with it.
-const compileTogether = (job) => {
-  if (job.hasSources) return undefined;
-  try {
-    return indirectEval(job.entryHead + "return (\n" + job.code + "\n) })\n//# sourceURL=" + PROGRAM);
-  } catch {
-    return undefined;
-  }
-};
-
-const evaluateApart = (job, scope) => {
-  const evaluate = enter(job, scope);
-  if (evaluate === undefined) return;
+const runProgram = (evaluate) => {
+  if (run.hasProgram) return;
+  run.hasProgram = true;
   let program;
   try {
-    program = evaluate("(\n" + job.code + "\n)\n//# sourceURL=" + PROGRAM);
+    program = evaluate();
   } catch (error) {
-    // Only the compiler knows the place of a syntax error, and it tells Python alone.
-    if (isCompileError(error)) return failSyntax(job.code, thrownMessage(error));
     return fail("program", thrownMessage(error), error);
   }
   settleProgram(program);
 };
 
-// The command START: once a run, with the job in the mailbox.
+// The command START: once a run, with the job in the mailbox. Python has the script evaluated next.
 const start = () => {
   const job = JSONParse(takeMessage());
   beginRun(job);
-  const scope = makeEntryScope(job.providers);
-  const together = compileTogether(job);
-  if (together === undefined) return evaluateApart(job, scope);
-  let program;
-  try {
-    program = together(scope);
-  } catch (error) {
-    return fail("program", thrownMessage(error), error);
-  }
-  settleProgram(program);
-};
-
-const failSyntax = (code, message) => {
-  run.settled = true;
-  post("s[" + quote(code) + "," + quote(message) + "]\n");
-  notify();
+  if (job.hasSources && checkSources(job.providers) !== true) return;
+  defineGlobal("__enter", (body) => enter(job.providers, body));
 };
 
 const settleProgram = async (program) => {

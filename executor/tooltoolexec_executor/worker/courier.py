@@ -64,7 +64,7 @@ class Courier:
     def deliver(self, *, isolate_rests: bool) -> str | None:
         """Turn the records written so far into frames on the channel.
 
-        Returns the first record that is no frame (kinds `s`, `w` and `x`), if any.
+        Returns the first record that is no frame (kinds `w` and `x`), if any.
         """
         special = None
         with self._lock:

@@ -21,14 +21,14 @@ from tooltoolexec_executor.handover import Facts
 from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox, parts_of
-from tooltoolexec_executor.worker.syntax import check_source, position_of
+from tooltoolexec_executor.worker.syntax import fault_of
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.errors import ProtocolError
 
 _MOMENT_S = 0.003
 
-STEP, REST, JOB_PART, PART, SYNTAX = range(2, 7)
+STEP, REST, JOB_PART, PART, SCRIPT = range(2, 7)
 """What a completion is of."""
 
 
@@ -53,14 +53,14 @@ class Loop:
         self._hold = hold
         self._wall_s = math.inf if facts.wall_s is None else facts.wall_s
         self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._syntax_message = ""
         # Set while the thread waits for the client: the program computes nothing.
         self.is_parked = False
         # Set when the thread is about to end the process itself.
         self.is_leaving = False
 
-    def begin(self, job: bytes) -> None:
-        """Give the runtime its job and start it."""
+    def begin(self, job: bytes, script: bytes) -> None:
+        """Give the runtime its job, then V8 the script."""
+        self._script = script
         self._job = parts_of(job)
         self._next_job_part()
 
@@ -85,7 +85,10 @@ class Loop:
         part, last = next(self._job)
         self._mailbox.put(part)
         if last:
-            self._step(Command.START)
+            self._mailbox.command(Command.START)
+            self._isolate.call("step", STEP)
+            self._isolate.evaluate(self._script, SCRIPT)
+            self._isolate.call("rest", REST)
         else:
             self._feed(JOB_PART)
 
@@ -107,10 +110,8 @@ class Loop:
         try:
             if self._courier.settled_at is not None:
                 self._hold()
-            if number == SYNTAX:
-                self._fail_syntax(completion)
-            elif completion.failed:
-                self._fail_broken(completion)
+            if completion.failed:
+                self._fail(number, completion)
             elif number == REST:
                 self._rest()
             elif number == JOB_PART:
@@ -136,10 +137,7 @@ class Loop:
             self._hold()
 
     def _special(self, kind: str, value: list[Any]) -> None:
-        if kind == "s":
-            source, self._syntax_message = value
-            self._isolate.evaluate(check_source(source), SYNTAX)
-        elif kind == "w":
+        if kind == "w":
             calls = [{"provider": provider, "tool": tool} for provider, tool in value]
             detail = {"state": "waiting", "calls": calls}
             self._courier.fail("timeout", texts.timeout(self._wall_s), detail=detail)
@@ -149,8 +147,6 @@ class Loop:
 
     def _rest(self) -> None:
         self._deliver()
-        if self._syntax_message:
-            return
         if self._mailbox.pending_calls == 0 and self._mailbox.timer_delay_ms < 0:
             if self._isolate.outgrew_heap:
                 # Running out of memory in a microtask raises nothing: the program just never goes on.
@@ -188,14 +184,16 @@ class Loop:
         except UnicodeDecodeError:
             raise ProtocolError("malformed", "The frame is no UTF-8.") from None
 
-    def _fail_broken(self, completion: Completion) -> None:
+    def _fail(self, number: int, completion: Completion) -> None:
+        fault = fault_of(completion.text, lines_before=self._facts.lines_before)
         if completion.out_of_memory or self._isolate.outgrew_heap:
             self._courier.fail("memory", texts.memory(self._facts.memory_mb or 0))
+        elif completion.did_not_compile and fault is not None:
+            position = {"line": fault.line, "column": fault.column}
+            self._courier.fail("syntax", fault.message, name="SyntaxError", **position)
+        elif number == SCRIPT:
+            # The program's text closed what stands around it, and what came then threw.
+            self._courier.fail("program", completion.text.partition(": ")[2].partition("\n")[0] or texts.UNSHOWABLE)
         else:
             self._courier.fail("crashed", texts.CRASHED, detail={"runtime": completion.text[:2000]})
-        self._finish()
-
-    def _fail_syntax(self, completion: Completion) -> None:
-        position = position_of(completion.text) if completion.failed else {}
-        self._courier.fail("syntax", self._syntax_message, name="SyntaxError", **position)
         self._finish()

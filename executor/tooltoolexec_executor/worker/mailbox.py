@@ -1,8 +1,7 @@
 """The mailbox from Python's side: records out of the isolate's buffer, text into it. Its other half is mailbox.js.
 
-A record is a kind letter, JSON text and a newline: `c` a call, `l` a log line, `d` the outcome's fields, `s` a program
-that does not compile, `w` the calls the program waits for, `x` a message of the client that the protocol does not
-allow.
+A record is a kind letter, JSON text and a newline: `c` a call, `l` a log line, `d` the outcome's fields, `w` the calls
+the program waits for, `x` a message of the client that the protocol does not allow.
 """
 
 from __future__ import annotations

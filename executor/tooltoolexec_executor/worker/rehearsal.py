@@ -5,7 +5,6 @@ It goes through the whole path of a call and leaves nothing: `start` makes every
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import Never, cast
 
 import msgspec
 
-from tooltoolexec_executor.handover import Facts, job_of
+from tooltoolexec_executor.handover import Facts, job_and_script
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.loop import REST, Loop
@@ -118,7 +117,8 @@ def rehearse(
     isolate.on_notify = on_notify
     isolate.on_complete = on_complete
     execute = Execute(id=facts.id, code=_PROGRAM, providers=[ProviderSpec(name="store")])
-    loop.begin(json.dumps(job_of(execute, DEFAULTS)).encode("ascii"))
+    job, script, _lines_before = job_and_script(execute, DEFAULTS)
+    loop.begin(job, script)
 
 
 def _release() -> Never:

@@ -1,24 +1,26 @@
-"""Where a program stops being JavaScript. Only V8's compiler knows, and it tells in the text of a failed evaluation."""
+"""Why and where a program is no JavaScript, from the text in which V8 tells that a script does not compile."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-# The program is compiled again, as it stood in the runtime's `eval`, but behind a condition that never holds.
-_PREFIX = '"use strict";if(0)('
-_PLACE = re.compile(r"<anonymous>:(\d+): [^\n]*\n([^\n]*)\n([^\n^]*\^)")
-
-
-def check_source(source: str) -> str:
-    """A script that compiles where `source` does and runs nothing of it."""
-    return f"{_PREFIX}{source}\n)"
+# "<anonymous>:LINE: SyntaxError: MESSAGE", the source line, and a line with carets under the place.
+_PLACE = re.compile(r"[^\n]*?:(\d+): SyntaxError: ([^\n]*)(?:\n[^\n]*\n([^\n^]*\^))?")
 
 
-def position_of(text: str) -> dict[str, int]:
-    """`line` and `column`, from 1 in the program's own text; empty when V8's text has no place."""
-    match = _PLACE.search(text)
+class SyntaxFault(NamedTuple):
+    """The engine's message; line and column from 1 in the program's own text."""
+
+    message: str
+    line: int | None
+    column: int | None
+
+
+def fault_of(text: str, *, lines_before: int) -> SyntaxFault | None:
+    """Read V8's text; None when it tells of no syntax error. `lines_before` of the script are not the program's."""
+    match = _PLACE.match(text)
     if match is None:
-        return {}
-    line = int(match[1])
-    column = len(match[3])
-    return {"line": line, "column": max(1, column - (len(_PREFIX) if line == 1 else 0))}
+        return None
+    line = int(match[1]) - lines_before
+    return SyntaxFault(match[2], line if line >= 1 else None, len(match[3]) if match[3] and line >= 1 else None)

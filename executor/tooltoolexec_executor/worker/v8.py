@@ -49,6 +49,7 @@ class Completion:
 
     failed: bool
     out_of_memory: bool
+    did_not_compile: bool
     text: str
 
 
@@ -105,8 +106,8 @@ class Isolate:
             self._context, self._functions[function], self._undefined, self._no_arguments, number
         )
 
-    def evaluate(self, source: str, number: int) -> None:
-        """Queue an evaluation of `source` as a script of its own; its end is reported under `number` (2 and up)."""
+    def evaluate(self, source: bytes, number: int) -> None:
+        """Queue an evaluation of a script in UTF-8; its end is reported under `number` (2 and up)."""
         code = self._string(source)
         self._dll.mr_eval(self._context, code, number)
         self._dll.mr_free_value(self._context, code)
@@ -151,9 +152,7 @@ class Isolate:
             return
         value = handle.contents
         kind = value.type
-        completion = _FINE if kind < _FIRST_ERROR else Completion(
-            True, kind in (_OUT_OF_MEMORY, _TERMINATED), _text(value)
-        )  # fmt: skip
+        completion = _FINE if kind < _FIRST_ERROR else _failed(kind, _text(value))
         self._dll.mr_free_value(self._context, handle)
         try:
             if number == _NOTIFY:
@@ -163,24 +162,28 @@ class Isolate:
         except BaseException:  # ctypes would only print it and go on without the rest of the callback.
             self._on_fault()
 
-    def _string(self, text: str) -> Any:
-        data = text.encode("utf-8", "replace")
+    def _string(self, data: bytes) -> Any:
         return self._dll.mr_alloc_string_val(self._context, data, len(data), _STRING)
 
     def _wait_for(self, source: str) -> Any:
-        code = self._string(source)
+        code = self._string(source.encode())
         self._dll.mr_eval(self._context, code, _BOOT)
         self._dll.mr_free_value(self._context, code)
         return self._started.get()
 
     def _get(self, holder: Any, key: str) -> Any:
-        return self._dll.mr_get_object_item(self._context, holder, self._string(key))
+        return self._dll.mr_get_object_item(self._context, holder, self._string(key.encode()))
 
     def _set(self, holder: Any, key: str, value: Any) -> Any:
-        return self._dll.mr_set_object_item(self._context, holder, self._string(key), value)
+        return self._dll.mr_set_object_item(self._context, holder, self._string(key.encode()), value)
 
 
-_FINE = Completion(failed=False, out_of_memory=False, text="")
+_FINE = Completion(failed=False, out_of_memory=False, did_not_compile=False, text="")
+
+
+def _failed(kind: int, text: str) -> Completion:
+    out_of_memory = kind in (_OUT_OF_MEMORY, _TERMINATED)
+    return Completion(failed=True, out_of_memory=out_of_memory, did_not_compile=kind == _PARSE_ERROR, text=text)
 
 
 def _text(value: Any) -> str:

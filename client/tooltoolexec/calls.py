@@ -13,6 +13,7 @@ So whatever suspends does so in a task that is its own until it ends: cancel sco
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from contextvars import copy_context
 from time import perf_counter
@@ -139,7 +140,7 @@ class CallRunner:
                 self._finish(number, end.value)
                 continue
             except BaseException as error:  # The responder catches Exceptions; see `_must_pass`.
-                self._answer_stray(number, tool, error)
+                self._answer_stray(number, tool, error, is_closing=False)
                 continue
             self._flush()
             # Where one suspends, its like will too: twice as many each turn of the loop get all of them going soon.
@@ -147,7 +148,7 @@ class CallRunner:
             try:
                 self._finish(number, await drive(coroutine, context, waits_for))
             except BaseException as error:
-                self._answer_stray(number, tool, error)
+                self._answer_stray(number, tool, error, is_closing=isinstance(error, GeneratorExit))
                 return False  # Perhaps this very task was cancelled: it must not go on as if nothing was.
             self._flush()
             return True
@@ -164,9 +165,9 @@ class CallRunner:
         await woken.wait()
         return self._is_open or bool(self._waiting)
 
-    def _answer_stray(self, number: int, tool: str, error: BaseException) -> None:
+    def _answer_stray(self, number: int, tool: str, error: BaseException, *, is_closing: bool) -> None:
         """Answer for a responder that ended in no ordinary way; raise what is not the call's own affair."""
-        if self._must_pass(error):
+        if is_closing or self._must_pass(error):
             raise error
         self._finish(number, error_envelope(texts.tool_failed(tool)))
         self._flush()
@@ -176,7 +177,8 @@ class CallRunner:
             return any(self._must_pass(part) for part in error.exceptions)
         if isinstance(error, anyio.get_cancelled_exc_class()):
             return self._is_aborted or self._group.cancel_scope.cancel_called
-        return isinstance(error, KeyboardInterrupt | GeneratorExit)
+        # A user's interrupt comes to the main thread; anywhere else the tool itself raised it.
+        return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
     def _finish(self, number: int, answer: str) -> None:
         self._unanswered -= 1

@@ -7,6 +7,7 @@ and from several threads at once. Async tools run on the background loop, plain 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -73,17 +74,19 @@ class BlockingExecutor:
         return self._inner.has_ended
 
     def _wait_for(self, function: Callable[[], Awaitable[_T]]) -> _T:
-        if self._portal is None:
+        portal = self._portal  # Another thread may close the executor meanwhile.
+        if portal is None:
             raise ValueError("the executor is not open: use it inside its with")
         job = _Job(function)
         try:
-            future = self._portal.start_task_soon(job.run)
+            future = portal.start_task_soon(job.run)
             while not future.done():
                 concurrent.futures.wait([future], timeout=_SIGNAL_CHECK_S)
             return future.result()
         except BaseException:
             # An interrupt of this thread, wherever it struck, ends the run. After the run's own error it does nothing.
-            self._portal.start_task_soon(job.interrupt)
+            with contextlib.suppress(RuntimeError):  # Closed: then it has ended already.
+                portal.start_task_soon(job.interrupt)
             raise
 
 

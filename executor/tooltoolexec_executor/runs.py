@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import trio
 
+from tooltoolexec_executor.worker.watchdog import CANCELLED
 from tooltoolexec_executor.workers import Worker
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.limits import EffectiveLimits
@@ -112,15 +113,18 @@ class Runs:
         run.ended_at = time.monotonic()
         self._under_way.discard(run)
         self._ended.append(run)
+        was_cancelled = status is not None and os.waitstatus_to_exitcode(status) == CANCELLED
         if report is not None and report.id == run.id and report.failure is not None:
             run.outcome = report
         elif run.was_killed and report is None:
             run.outcome = self._failure(run, "timeout", texts.timeout(run.limits.wall_s))
         elif status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
             run.outcome = self._failure(run, "cpu", texts.cpu(run.limits.cpu_s))
-        elif status != 0:
+        elif status != 0 and not was_cancelled:
             run.outcome = self._failure(run, "crashed", texts.CRASHED)
-        kind = run.outcome.failure.kind if run.outcome and run.outcome.failure else "ok"
+        kind = "cancelled" if was_cancelled else "ok"
+        if run.outcome is not None and run.outcome.failure is not None:
+            kind = run.outcome.failure.kind
         self.count(run.id, kind, run.labels, run.ended_at - run.begun_at)
         run.has_ended.set()
 

@@ -115,7 +115,9 @@ def test_the_blocking_twin() -> None:
 def run_script(text: str) -> str:
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", text]
     done = subprocess.run(command, capture_output=True, text=True, timeout=40, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    # asyncio's debug mode remarks on a slow machine; that is no warning of ours.
+    remarks = [line for line in done.stderr.splitlines() if not line.startswith("Executing <")]
+    assert (done.returncode, remarks) == (0, [])
     return done.stdout
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import socket
 
 import pytest
 
+from tooltoolexec_executor.handover import Facts
+from tooltoolexec_executor.worker.channel import BUFFER_BYTES, Channel
+from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.mailbox import Command
+from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.v8 import IN_BYTES, OUT_UNITS
+from tooltoolexec_protocol.framing import HEADER_BYTES
 from tooltoolexec_protocol.limits import DEFAULTS, EffectiveLimits
+from tooltoolexec_protocol.messages import Done, decode
 
 from .isolates import Bench
 
@@ -74,3 +81,35 @@ def test_a_run_leaves_nothing_to_the_next_one() -> None:
     assert bench.taken("l") == [["log", "b"], ["log", "default: 1"]]
     assert bench.taken("c") == [[1, "store", "g", "[]"]]
     assert (bench.mailbox.pending_calls, bench.mailbox.timer_delay_ms) == (1, -1)
+
+
+def test_a_record_for_the_loop_is_kept_until_the_isolate_rests_whoever_collects_it() -> None:
+    """The watchdog collects as well, and can do nothing about it."""
+    bench = Bench()
+    bench.start("async () => await store.f()")
+    bench.records.clear()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        facts = Facts(id="0" * 32, queued_s=0, wall_s=1, cpu_s=None, memory_mb=None)
+        courier = Courier(facts, bench.mailbox, Channel(ours, bytearray(BUFFER_BYTES)), MemoryGauge(), theirs)
+        bench.mailbox.command(Command.WAITS)
+        bench.isolate.call("step", 2)
+        bench.wait()
+        assert courier.deliver(isolate_rests=False) is None
+        assert courier.deliver(isolate_rests=True) == 'w[["store","f"]]'
+        assert courier.deliver(isolate_rests=True) is None
+
+
+def test_a_failure_of_any_length_is_reported_to_the_daemon() -> None:
+    bench = Bench()
+    bench.start("async () => await store.f()")
+    ours, theirs = socket.socketpair()
+    control, daemon = socket.socketpair()
+    with ours, theirs, control, daemon:
+        facts = Facts(id="0" * 32, queued_s=0, wall_s=1, cpu_s=None, memory_mb=None)
+        courier = Courier(facts, bench.mailbox, Channel(ours, bytearray(BUFFER_BYTES)), MemoryGauge(), control)
+        courier.fail("program", "x" * 1_000_000)
+        message = decode(daemon.recv(1 << 20)[HEADER_BYTES:])
+    assert isinstance(message, Done)
+    assert message.failure is not None
+    assert (message.failure.kind, message.failure.message) == ("program", "x" * 10_000)

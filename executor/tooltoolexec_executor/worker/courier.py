@@ -27,6 +27,7 @@ from tooltoolexec_protocol.messages import Done, Failure, Refused, Started, Stat
 
 _KIND = itemgetter(0)
 _LONGEST_REPORT = 128 * 1024
+_SHORT_MESSAGE = 10_000
 
 
 class Courier:
@@ -49,6 +50,7 @@ class Courier:
         self._cpu_before = time.process_time()
         self.settled_at: float | None = None
         self._has_reported = False
+        self._special: str | None = None
         channel.push(frame(encode(Started(id=facts.id, queued_s=facts.queued_s))))
 
     @property
@@ -64,9 +66,9 @@ class Courier:
     def deliver(self, *, isolate_rests: bool) -> str | None:
         """Turn the records written so far into frames on the channel.
 
-        Returns the first record that is no frame (kinds `w` and `x`), if any.
+        Returns the first record that is no frame (kinds `w` and `x`), if any and if the isolate rests: only its thread
+        can do something about it, whoever collects it.
         """
-        special = None
         with self._lock:
             records = self._mailbox.collect(isolate_rests=isolate_rests)
             for kind, same in groupby(records, _KIND):
@@ -77,8 +79,11 @@ class Courier:
                 elif kind == "d":
                     self._settle(next(same)[1:])
                 else:
-                    special = next(same)
-        return special
+                    self._special = next(same)
+            if not isolate_rests:
+                return None
+            special, self._special = self._special, None
+            return special
 
     def fail(self, kind: str, message: str, *, detail: Any = None, **position: Any) -> None:
         """The outcome when the runtime cannot give it; what was written before goes first. A second one is dropped."""
@@ -108,10 +113,16 @@ class Courier:
             self._push('{"type":"logs","lines":[', ["l" + json.dumps(["warn", line])])
         body = f'{{"type":"done","id":"{self._facts.id}",{fields},"stats":{self._stats()}}}'.encode()
         self._channel.push(frame(body))
-        if fields.startswith('"failure"') and len(body) <= _LONGEST_REPORT:
+        if fields.startswith('"failure"'):
             self._has_reported = True
-            self._report(body)
+            self._report(body if len(body) <= _LONGEST_REPORT else self._short(body))
         self.settled_at = time.monotonic()
+
+    def _short(self, body: bytes) -> bytes:
+        """A failure too long for the daemon to keep, without what makes it long."""
+        failure = json.loads(body)["failure"]
+        short = Failure(kind=failure["kind"], message=failure["message"][:_SHORT_MESSAGE])
+        return encode(Done(id=self._facts.id, failure=short))
 
     def report_late(self) -> None:
         """Tell the daemon that there is an outcome which takes its time on the way. Once, and not of a failure."""

@@ -22,6 +22,9 @@ from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.limits import MIB
 
+CANCELLED = 4
+"""The exit status of a worker whose client hung up before the outcome."""
+
 _TICK_MS = 10.0
 _LONGEST_TICK_MS = 40.0
 """While the program waits it cannot grow or compute, so hundreds of parked workers need not wake each tick."""
@@ -73,7 +76,7 @@ class Watchdog:
             ready = self._poller.poll(self._pause_ms())
             if any(descriptor == self._connection.fileno() for descriptor, _events in ready):
                 if not self._loop.is_leaving:
-                    os._exit(0)  # Cancelled, or the outcome is read.
+                    os._exit(CANCELLED if self._courier.settled_at is None else 0)
                 self._poller.unregister(self._connection)
                 continue
             try:
@@ -82,7 +85,7 @@ class Watchdog:
                     self._end("shutdown", texts.SHUTDOWN)
                 self._check()
             except PeerGoneError:
-                os._exit(0)
+                os._exit(CANCELLED if self._courier.settled_at is None else 0)
 
     def _limit_cpu(self) -> None:
         if self._cpu_s != math.inf:

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from tooltoolexec import ConnectError, Provider, Run, Tool, sync
+from tooltoolexec import ConnectError, ConnectionLostError, Provider, Run, Tool, sync
 
 from .daemon import FakeDaemon, Peer
 
@@ -101,3 +101,51 @@ def test_an_interrupt_of_the_caller_ends_the_run_and_comes_out_promptly(daemon: 
         assert hung_up.wait(5)
         daemon.script(ask_and_finish)
         assert executor.execute("1", STORE).ok
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit, SystemExit])
+def test_a_tool_that_raises_what_ends_a_loop_fails_only_its_call(
+    daemon: FakeDaemon, error: type[BaseException]
+) -> None:
+    """No user interrupts the background thread, so there it is the tool's own doing."""
+
+    async def ends() -> None:
+        raise error
+
+    answers: list[str] = []
+
+    @daemon.script
+    def script(peer: Peer) -> None:
+        peer.start()
+        answers.append(peer.ask("store", "ends"))
+        peer.done(1)
+
+    with sync.connect(daemon.address) as executor:
+        assert executor.execute("1", [Provider("store", [ends])]).result == 1
+        daemon.script(ask_and_finish)
+        assert executor.execute("1", STORE).ok
+    assert json.loads(answers[0]) == {"error": "ends failed (internal error)"}
+
+
+def test_closing_under_a_running_call_is_a_lost_connection_there(daemon: FakeDaemon) -> None:
+    started = threading.Event()
+    errors: list[BaseException] = []
+
+    @daemon.script
+    def script(peer: Peer) -> None:
+        peer.start()
+        started.set()
+        peer.wait_for_hang_up()
+
+    def run() -> None:
+        try:
+            executor.execute("1")
+        except BaseException as error:
+            errors.append(error)
+
+    with sync.connect(daemon.address) as executor:
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert started.wait(10)
+    thread.join(10)
+    assert [type(error) for error in errors] == [ConnectionLostError]

@@ -104,7 +104,7 @@ class Executor:
 
         Args:
             code: JavaScript as a model writes it.
-            providers: the namespaces the program finds, as `Provider` or in the reference's JSON form.
+            providers: the namespaces the program finds, as `Provider` or as a mapping in its JSON form.
             dispatch: `dispatch(provider, tool, args_json) -> envelope text`, async or plain, for every call.
             gate: not available in this version.
             runtime: not available in this version.

@@ -1,4 +1,4 @@
-"""What a caller declares: providers and their tools, as objects or in the reference's JSON form."""
+"""What a caller declares: providers and their tools, as objects or as mappings in JSON form."""
 
 from __future__ import annotations
 

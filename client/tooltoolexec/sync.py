@@ -6,9 +6,11 @@ and from several threads at once. Async tools run on the background loop, plain 
 
 from __future__ import annotations
 
+import atexit
 import concurrent.futures
 import contextlib
 import functools
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
@@ -31,6 +33,10 @@ _SIGNAL_CHECK_S = 0.2
 """How often a waiting thread looks for signals: one that comes just before the wait begins does not end it."""
 
 
+# Those that nobody has closed: their background threads would keep the interpreter from ending.
+_open: set[BlockingExecutor] = set()
+
+
 class BlockingExecutor:
     """An `Executor` for code that blocks. Use it inside `with`; any thread may call it."""
 
@@ -38,6 +44,7 @@ class BlockingExecutor:
         self._inner = inner
         self._portal: BlockingPortal | None = None
         self._stack = ExitStack()
+        self._process = 0
 
     def __enter__(self) -> Self:
         """Raises as `Executor` does."""
@@ -46,12 +53,17 @@ class BlockingExecutor:
             stack.enter_context(portal.wrap_async_context_manager(self._inner))
             self._stack = stack.pop_all()
         self._portal = portal
+        self._process = os.getpid()
+        _open.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._portal = None
+        _open.discard(self)
+        if self._process != os.getpid():
+            return  # The thread and the connections are the parent's.
         # Without the body's error: the portal would cancel what is to close in good order.
         self._stack.close()
 
@@ -77,6 +89,8 @@ class BlockingExecutor:
         portal = self._portal  # Another thread may close the executor meanwhile.
         if portal is None:
             raise ValueError("the executor is not open: use it inside its with")
+        if self._process != os.getpid():
+            raise ValueError("the executor was opened before a fork: open one in this process")
         job = _Job(function)
         try:
             future = portal.start_task_soon(job.run)
@@ -128,3 +142,11 @@ def connect(
 def local(**options: Any) -> BlockingExecutor:
     """As `tooltoolexec.local`, for `with`."""
     return BlockingExecutor(embedded.local(**options))
+
+
+def _close_all() -> None:
+    for executor_ in tuple(_open):
+        executor_.__exit__(None, None, None)
+
+
+atexit.register(_close_all)

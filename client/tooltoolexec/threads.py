@@ -23,7 +23,7 @@ class Threads:
         self._unbounded = anyio.CapacityLimiter(math.inf)  # The bound above has been passed already.
         self._running: set[anyio.CancelScope] = set()
 
-    async def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    async def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` where it belongs: an async one here, a plain one in a thread; await what it returns.
 
         The caller's context variables are visible in the thread. A cancelled caller that still queues for a thread

@@ -75,7 +75,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         except AddressError as error:
             raise ConfigError(f"listen: {error}") from None
         for address in addresses:
-            if isinstance(address, TcpAddress) and (address.tls or not address.is_loopback):
+            if isinstance(address, TcpAddress) and address.tls:
+                raise ConfigError(
+                    f"listen: {address}: this version has no TLS. Listen on tcp://127.0.0.1:PORT or unix:PATH."
+                )
+            if isinstance(address, TcpAddress) and not address.is_loopback:
                 raise ConfigError(
                     f"listen: {address} would be reachable from other machines, and this version has no tokens and "
                     "no TLS. Listen on tcp://127.0.0.1:PORT or on unix:PATH."

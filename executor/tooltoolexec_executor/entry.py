@@ -11,12 +11,16 @@ from collections.abc import Sequence
 
 from tooltoolexec_protocol.messages import ProviderSpec
 
-_END = "\n)) });\n//# sourceURL=program.js"
+# Two kinds of brackets around the program: text that closes one of them by mistake does not compile.
+_BEGIN = "__entry.run(() => [(\n"
+_END = "\n)][0]) });\n//# sourceURL=program.js"
+LINES_AFTER = 2
+"""How many of the script's lines stand after the program's."""
 
 
 def run_script(providers: Sequence[ProviderSpec], code: str) -> tuple[str, int]:
     """The script, and how many of its lines stand before the first line of `code`."""
-    head = entry_head(providers) + "__entry.run(() => (\n"
+    head = entry_head(providers) + _BEGIN
     return head + code + _END, head.count("\n")
 
 

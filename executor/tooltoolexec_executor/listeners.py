@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import struct
+import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from tooltoolexec_protocol.address import Address, TcpAddress, UnixAddress
 
 _BACKLOG = 1024
 _PROBE_S = 1.0
+_LOCK_TRIES = 20
+_LOCK_PAUSE_S = 0.1
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -139,7 +142,16 @@ def _locked(folder: Path) -> Iterator[None]:
     """One daemon at a time looks and binds: two that start together must not both find the socket stale."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        for _ in range(_LOCK_TRIES):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(_LOCK_PAUSE_S)
+        else:
+            raise ListenError(
+                f"Cannot listen in {folder}: another process holds a lock on the folder. Name another one."
+            )
         yield
     finally:
         os.close(descriptor)

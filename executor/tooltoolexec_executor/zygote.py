@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import sys
+from contextlib import suppress
 from typing import Never
 
 from tooltoolexec_executor.lockdown import Lockdown
@@ -47,7 +48,8 @@ def main() -> Never:
     # What is imported now is never collected, so a child's collector touches (and copies) none of it.
     gc.collect()
     gc.freeze()
-    control.send(READY)
+    with suppress(BrokenPipeError):  # The daemon is gone already; reading will tell.
+        control.send(READY)
     zygote.run()
 
 

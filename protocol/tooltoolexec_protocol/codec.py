@@ -57,7 +57,8 @@ def _encode_other(value: Any) -> Any:
     model_dump = getattr(value, "model_dump", None)  # pydantic's models
     if callable(model_dump):
         return model_dump(mode="python")
-    raise TypeError(f"{type(value).__name__} has no JSON form; return a dict, list, text or number instead")
+    # Without the type's name: a program reads this text.
+    raise TypeError("it has no JSON form; return a dict, list, text or number instead")
 
 
 def _tag_bytes(value: Any, depth: int) -> Any:

@@ -76,11 +76,19 @@ def create_envelope_dispatch(
         except Exception as error:
             return exception_envelope(error)
 
-    def dispatch_plain(provider: str, tool: str, args_json: str) -> str:
+    async def envelope_later(value: Awaitable[Any]) -> str:
+        try:
+            return result_envelope(await value)
+        except Exception as error:
+            return exception_envelope(error)
+
+    def dispatch_plain(provider: str, tool: str, args_json: str) -> str | Awaitable[str]:
         if not state.active:
             return error_envelope(texts.COMPLETED)
         try:
-            return result_envelope(responder(provider, tool, args_json))
+            value = responder(provider, tool, args_json)
+            # A plain function may still return an awaitable (a lambda around an async one); so does the dispatch then.
+            return envelope_later(value) if inspect.isawaitable(value) else result_envelope(value)
         except Exception as error:
             return exception_envelope(error)
 

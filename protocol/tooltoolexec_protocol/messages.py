@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, NoReturn
 import msgspec
 
 from tooltoolexec_protocol.errors import ProtocolError
-from tooltoolexec_protocol.limits import EffectiveLimits
 
 VERSION = 1
 """The protocol version this code speaks."""
@@ -65,10 +64,6 @@ class WireLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """From any object with the fields' names; an attribute that is `None` stays absent."""
         values = ((name, getattr(limits, name)) for name in cls.__struct_fields__)
         return cls(**{name: None if v == math.inf else v for name, v in values if v is not None})
-
-    def effective(self) -> EffectiveLimits:
-        """As settled limits; for a message in which every limit is present."""
-        return EffectiveLimits(**self.asked())
 
 
 class Welcome(Message, tag="welcome"):

@@ -15,7 +15,6 @@ CRASHED = "The worker ended unexpectedly."
 STALLED = "The program is waiting for something that can never happen."
 UNSHOWABLE = "The program threw a value that cannot be shown."
 HANDLES_NOT_RETAINED = "Handles are not retained in this execution."
-NETWORK_CLOSED = "Network access is closed for this execution."
 FUNCTION_RESULT = "The program returned a function or a symbol, which cannot cross. The result is None."
 
 # Composed in the sandbox as well, so they are templates: `compose` fills the named places here, the runtime there.

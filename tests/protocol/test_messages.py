@@ -193,7 +193,7 @@ def test_limits_travel_with_infinity_as_null_and_none_left_out() -> None:
     assert wire == WireLimits(wall_s=None, calls=3)
     assert wire.asked() == {"wall_s": math.inf, "calls": 3}
     assert WireLimits().asked() == {}
-    assert WireLimits.of(DEFAULTS).effective() == DEFAULTS
+    assert EffectiveLimits(**WireLimits.of(DEFAULTS).asked()) == DEFAULTS
 
 
 def test_wire_limits_and_limits_have_the_same_names_in_the_same_order() -> None:

@@ -2,6 +2,7 @@
 
 const BINARY_KEY = "__executor_binary_v1__";
 const VALUE_DEPTH = 500;
+const LONGEST_PATH = 200;
 
 // How many stringifications are under way: the providers' traps answer undefined for toJSON meanwhile.
 let codecDepth = 0;
@@ -90,12 +91,14 @@ class Walk {
   constructor(root) {
     this.root = root;
     this.top = null;
+    this.isAtBigInt = false;
     this.key = "";
   }
 
-  enter(holder, key) {
+  enter(holder, key, item) {
     while (this.top !== null && this.top.holder !== holder) this.top = this.top.up;
     this.key = key;
+    this.isAtBigInt = typeof item === "bigint";
   }
 
   descend(value) {
@@ -112,7 +115,9 @@ class Walk {
       text = (frame.isArray ? "[" + key + "]" : "." + key) + text;
       key = frame.key;
     }
-    return text === "" ? this.root : text[0] === "." ? StringSlice(text, 1) : text;
+    if (text === "") return this.root;
+    if (text.length > LONGEST_PATH) text = StringSlice(text, 0, LONGEST_PATH) + "…";
+    return text[0] === "." ? StringSlice(text, 1) : text;
   }
 }
 
@@ -123,7 +128,7 @@ const stringifyWalk = (value, walk) => {
   codecDepth++;
   try {
     return JSONStringify(value, function (key, item) {
-      walk.enter(this, key);
+      walk.enter(this, key, item);
       if (typeof item !== "object" || item === null) return item;
       const form = crossingForm(item, path);
       walk.descend(form);

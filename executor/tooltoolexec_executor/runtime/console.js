@@ -21,7 +21,7 @@ const writeLine = (level, text) => {
   else if (level === "error") text = "[error] " + text;
   // A text whose longest encoding fits needs no measuring.
   const room = run.logLimit - logBytes;
-  const bytes = text.length > room ? text.length : utf8Length(text);
+  const bytes = text.length > room ? text.length : MathMax(1, utf8Length(text)); // An empty line is not free.
   if (bytes > room || droppedLines > 0) {
     words[DROPPED_LINES] = ++droppedLines;
     return;

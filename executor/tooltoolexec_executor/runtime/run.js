@@ -47,9 +47,9 @@ const succeed = (value) => {
     const needsWalk = typeof value === "bigint" || (typeof value === "object" && value !== null);
     text = needsWalk ? stringifyWalk(value, walk) : stringifyValue(value, "result");
   } catch (error) {
-    const path = walk.path();
-    const message = thrownMessage(error);
-    return fail("unserializable", StringIndexOf(message, path) === -1 ? message + " (at " + path + ")" : message, error);
+    // The engine says where a cycle is, the runtime where a promise is; only a BigInt's place is still to be told.
+    const message = thrownMessage(error) + (walk.isAtBigInt ? " (at " + walk.path() + ")" : "");
+    return fail("unserializable", message, error);
   }
   if (text === undefined) {
     if (value !== undefined) warn(TEXTS.functionResult);

@@ -18,6 +18,7 @@ from tooltoolexec_protocol.limits import FRAME_BYTES
 BUFFER_BYTES = 128 * 1024
 """A good size for the buffer."""
 _DISCARDS = 64
+_LONGEST_WAIT_MS = 10**9
 _READ_AHEAD_BYTES = 4 * 1024 * 1024
 """How much may be taken from a client while waiting to send; past it the client has to wait as well."""
 
@@ -134,7 +135,7 @@ class Channel:
                 del self._inbound[:wanted]
                 self._body_left -= wanted
                 return part, self._body_left == 0
-            if not self._poll_in.poll(timeout_ms):
+            if not self._poll_in.poll(None if timeout_ms is None else min(timeout_ms, _LONGEST_WAIT_MS)):
                 return None
             self._receive()
 

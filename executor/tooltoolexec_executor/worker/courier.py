@@ -31,10 +31,7 @@ _SHORT_MESSAGE = 10_000
 
 
 class Courier:
-    """What one run sends. `control` is the socket to the daemon, which hears of every failure.
-
-    `settled_at` is the monotonic time of the outcome, None before it.
-    """
+    """What one run sends. `control` is the socket to the daemon, which hears of every failure."""
 
     def __init__(
         self, facts: Facts, mailbox: Mailbox, channel: Channel, gauge: MemoryGauge, control: socket.socket
@@ -48,10 +45,19 @@ class Courier:
         self._lock = threading.RLock()
         self._begun = time.monotonic()
         self._cpu_before = time.process_time()
-        self.settled_at: float | None = None
+        self._settled_at: float | None = None
         self._has_reported = False
         self._special: str | None = None
         channel.push(frame(encode(Started(id=facts.id, queued_s=facts.queued_s))))
+
+    @property
+    def settled_at(self) -> float | None:
+        """The monotonic time of the outcome, None before it.
+
+        Under the lock: whoever asks waits for an outcome that is being written, and does not take its half for none.
+        """
+        with self._lock:
+            return self._settled_at
 
     @property
     def wall_s(self) -> float:
@@ -95,17 +101,20 @@ class Courier:
     def refuse(self, code: str, message: str) -> None:
         """The client broke the protocol: tell it, and tell the daemon that the run is lost."""
         with self._lock:
-            if self.settled_at is None:
-                self.settled_at = time.monotonic()
+            if self._settled_at is None:
                 self._channel.push(frame(encode(Refused(code=code, message=message))))
+                self._has_reported = True
+                failure = Failure(kind="crashed", message=texts.CRASHED, detail={"refused": message})
+                self._report(encode(Done(id=self._facts.id, failure=failure)))
+                self._settled_at = time.monotonic()
 
     def _push(self, opening: str, records: Iterable[str]) -> None:
-        if self.settled_at is None:
+        if self._settled_at is None:
             body = opening + ",".join([record[1:] for record in records]) + "]}"
             self._channel.push(frame(body.encode()))
 
     def _settle(self, fields: str) -> None:
-        if self.settled_at is not None:
+        if self._settled_at is not None:
             return
         dropped = self._mailbox.dropped_lines
         if dropped:
@@ -116,7 +125,7 @@ class Courier:
         if fields.startswith('"failure"'):
             self._has_reported = True
             self._report(body if len(body) <= _LONGEST_REPORT else self._short(body))
-        self.settled_at = time.monotonic()
+        self._settled_at = time.monotonic()
 
     def _short(self, body: bytes) -> bytes:
         """A failure too long for the daemon to keep, without what makes it long."""

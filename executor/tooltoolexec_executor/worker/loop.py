@@ -185,7 +185,8 @@ class Loop:
             raise ProtocolError("malformed", "The frame is no UTF-8.") from None
 
     def _fail(self, number: int, completion: Completion) -> None:
-        fault = fault_of(completion.text, lines_before=self._facts.lines_before)
+        script = self._script.decode("utf-8", "replace")
+        fault = fault_of(completion.text, script, lines_before=self._facts.lines_before)
         if completion.out_of_memory or self._isolate.outgrew_heap:
             self._courier.fail("memory", texts.memory(self._facts.memory_mb or 0))
         elif completion.did_not_compile and fault is not None:

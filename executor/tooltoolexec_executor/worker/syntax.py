@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tooltoolexec_executor.entry import LINES_AFTER
+
 # "<anonymous>:LINE: SyntaxError: MESSAGE", the source line, and a line with carets under the place.
 _PLACE = re.compile(r"[^\n]*?:(\d+): SyntaxError: ([^\n]*)(?:\n[^\n]*\n([^\n^]*\^))?")
+
+
+END_OF_INPUT = "Unexpected end of input"
 
 
 class SyntaxFault(NamedTuple):
@@ -17,10 +22,17 @@ class SyntaxFault(NamedTuple):
     column: int | None
 
 
-def fault_of(text: str, *, lines_before: int) -> SyntaxFault | None:
-    """Read V8's text; None when it tells of no syntax error. `lines_before` of the script are not the program's."""
+def fault_of(text: str, script: str, *, lines_before: int) -> SyntaxFault | None:
+    """Read V8's text; None when it tells of no syntax error.
+
+    The program's lines are those of the script but for the first `lines_before` and the last `LINES_AFTER`. What goes
+    wrong behind them does so because the program ends too early.
+    """
     match = _PLACE.match(text)
     if match is None:
         return None
     line = int(match[1]) - lines_before
+    program = script.split("\n")[lines_before:-LINES_AFTER]
+    if line > len(program):
+        return SyntaxFault(END_OF_INPUT, len(program), len(program[-1]) + 1)
     return SyntaxFault(match[2], line if line >= 1 else None, len(match[3]) if match[3] and line >= 1 else None)

@@ -26,6 +26,8 @@ CANCELLED = 4
 """The exit status of a worker whose client hung up before the outcome."""
 
 _TICK_MS = 10.0
+_LONGEST_CPU_S = 10.0**9
+"""Past it the kernel's own limit, in seconds, is as good as none."""
 _LONGEST_TICK_MS = 40.0
 """While the program waits it cannot grow or compute, so hundreds of parked workers need not wake each tick."""
 _LINGER_S = 1.0
@@ -88,14 +90,14 @@ class Watchdog:
                 os._exit(CANCELLED if self._courier.settled_at is None else 0)
 
     def _limit_cpu(self) -> None:
-        if self._cpu_s != math.inf:
+        if self._cpu_s < _LONGEST_CPU_S:
             seconds = math.ceil(time.process_time() + self._cpu_s) + 2
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
     def _pause_ms(self) -> float:
         self._tick_ms = min(self._tick_ms * 2, _LONGEST_TICK_MS) if self._loop.is_parked else _TICK_MS
-        left_s = self._wall_s - self._courier.wall_s
-        return self._tick_ms if left_s <= 0 else min(self._tick_ms, math.ceil(left_s * 1000))
+        left_ms = (self._wall_s - self._courier.wall_s) * 1000
+        return self._tick_ms if left_ms <= 0 else min(self._tick_ms, left_ms + 1)
 
     def _check(self) -> None:
         if self._courier.settled_at is not None:

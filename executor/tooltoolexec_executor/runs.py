@@ -29,6 +29,8 @@ _KEPT_S = 60.0
 _KEPT_AT_MOST = 10_000
 _GRACE_S = 1.0
 """How far past its wall limit a worker may be before the daemon ends it; its own watchdog needs a tenth of that."""
+_REAP_S = 5.0
+"""How long the zygote may take to report an end."""
 _SENDING_S = 60.0
 """How long a worker may take to send an outcome after it said that there is one."""
 
@@ -47,6 +49,17 @@ class Run:
     outcome: Done | None = None
     has_ended: trio.Event = field(default_factory=trio.Event)
     was_killed: bool = False
+
+
+async def _reap(worker: Worker) -> None:
+    """See the worker's process out. A zygote that does not report its end hangs: it is ended with all its workers."""
+    worker.kill()
+    with trio.move_on_after(_REAP_S):
+        await worker.has_ended.wait()
+    if not worker.has_ended.is_set():
+        log.error("The process that forks workers is silent; it is replaced.")
+        worker.on_silence()
+        await worker.has_ended.wait()
 
 
 class Runs:
@@ -78,13 +91,11 @@ class Runs:
         report: Done | None = None
         try:
             with trio.move_on_after(run.limits.wall_s + _GRACE_S) as deadline:
-                report = await worker.report()  # Comes back without one at the worker's end.
+                report = await worker.report()  # None at the worker's end.
                 deadline.deadline = max(deadline.deadline, trio.current_time() + _SENDING_S)
-                await worker.has_ended.wait()
-            if not worker.has_ended.is_set():
-                run.was_killed = True
-                worker.kill()
-                await worker.has_ended.wait()
+                await worker.gone()
+            run.was_killed = deadline.cancelled_caught
+            await _reap(worker)
         finally:
             worker.kill()
             worker.close()

@@ -59,6 +59,7 @@ class Zygote:
             raise ZygoteGoneError
         ours, theirs = socket.socketpair()
         worker = Worker(ours)
+        worker.on_silence = self._process.kill
         with theirs:
             await self._request(HURRIED if hurried else WARM, worker, theirs.fileno())
         with trio.move_on_after(_ANSWER_S):

@@ -24,6 +24,10 @@ END = b"E"
 """Sent on the control socket of a busy worker: end the run with `shutdown`."""
 
 
+def _nothing() -> None:
+    """Nobody to tell."""
+
+
 class WorkerGoneError(Exception):
     """The worker ended before it could take a run."""
 
@@ -46,6 +50,8 @@ class Worker:
         self.has_ended = trio.Event()
         # Called once at its end, unless it has been handed out before.
         self.on_idle_end: Callable[[], None] | None = None
+        # Called when its end is plain and the zygote does not report it.
+        self.on_silence: Callable[[], None] = _nothing
         # Set when whoever asked for the worker gave up before its birth.
         self.is_unwanted = False
 
@@ -138,6 +144,11 @@ class Worker:
         except ProtocolError:
             return None
         return message if isinstance(message, Done) else None
+
+    async def gone(self) -> None:
+        """Wait until a busy worker's process has let go of its socket."""
+        while await self._receive(_RECEIVE_BYTES):
+            pass
 
     async def _fault(self) -> str:
         return ((await self._frame()) or b"it did not say why").decode("utf-8", "replace")

@@ -20,6 +20,7 @@ from tooltoolexec_protocol.errors import CodecError
 BINARY_KEY = "__executor_binary_v1__"
 BINARY_TAGS = frozenset({"Uint8Array", "ArrayBuffer", "ArrayBufferView"})
 MAX_SAFE_INTEGER = 2**53 - 1
+_SHOWN_BITS = 14_000  # Python itself refuses to write integers of more than 4300 digits.
 
 
 def stringify_for_dispatch(value: Any) -> str:
@@ -32,9 +33,19 @@ def stringify_for_dispatch(value: Any) -> str:
         CodecError: an integer no JavaScript number holds, a nesting deeper than 500, a cycle, or a type with no form.
     """
     try:
-        return json.dumps(_to_json_value(value), separators=(",", ":"))
+        return _json_text(_to_json_value(value))
     except RecursionError:  # Far deeper, a cycle, or a caller near its own stack's end.
         raise CodecError(_too_deep()) from None
+
+
+def _json_text(value: Any) -> str:
+    """JSON as it is measured and sent: escapes only where UTF-8 cannot carry the text, which is at lone surrogates."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
 
 
 def _to_json_value(value: Any) -> Any:
@@ -67,7 +78,9 @@ def _tag_bytes(value: Any, depth: int) -> Any:
         return value
     if kind is int:
         if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
-            raise CodecError(texts.integer_out_of_range(value))
+            raise CodecError(
+                texts.integer_out_of_range(value if value.bit_length() < _SHOWN_BITS else "(too long to show)")
+            )
         return value
     if kind is float:
         return value if math.isfinite(value) else None

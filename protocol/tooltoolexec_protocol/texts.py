@@ -75,7 +75,7 @@ def answer_too_large(size: int, bound: int) -> str:
     return f"The answer of {size} bytes is over the limit of {bound} bytes."
 
 
-def integer_out_of_range(number: int) -> str:
+def integer_out_of_range(number: int | str) -> str:
     """A Python int that no JavaScript number holds exactly."""
     return f"The integer {number} does not fit a JavaScript number. Return it as text."
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextvars import ContextVar
@@ -149,3 +152,20 @@ def test_closing_under_a_running_call_is_a_lost_connection_there(daemon: FakeDae
         assert started.wait(10)
     thread.join(10)
     assert [type(error) for error in errors] == [ConnectionLostError]
+
+
+def test_an_executor_opened_before_a_fork_says_so_in_the_child(daemon: FakeDaemon) -> None:
+    with sync.connect(daemon.address) as executor:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                executor.execute("1")
+            except ValueError as error:
+                os._exit(0 if "before a fork" in str(error) else 2)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_an_executor_nobody_closed_does_not_keep_the_process(daemon: FakeDaemon) -> None:
+    script = f"from tooltoolexec import sync; sync.connect({daemon.address!r}).__enter__()"
+    subprocess.run([sys.executable, "-c", script], timeout=20, check=True)

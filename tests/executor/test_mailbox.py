@@ -83,6 +83,12 @@ def test_a_run_leaves_nothing_to_the_next_one() -> None:
     assert (bench.mailbox.pending_calls, bench.mailbox.timer_delay_ms) == (1, -1)
 
 
+def ready_channel(connection: socket.socket) -> Channel:
+    channel = Channel(connection, bytearray(BUFFER_BYTES))
+    channel.may_send.set()
+    return channel
+
+
 def test_a_record_for_the_loop_is_kept_until_the_isolate_rests_whoever_collects_it() -> None:
     """The watchdog collects as well, and can do nothing about it."""
     bench = Bench()
@@ -91,7 +97,7 @@ def test_a_record_for_the_loop_is_kept_until_the_isolate_rests_whoever_collects_
     ours, theirs = socket.socketpair()
     with ours, theirs:
         facts = Facts(id="0" * 32, queued_s=0, wall_s=1, cpu_s=None, memory_mb=None)
-        courier = Courier(facts, bench.mailbox, Channel(ours, bytearray(BUFFER_BYTES)), MemoryGauge(), theirs)
+        courier = Courier(facts, bench.mailbox, ready_channel(ours), MemoryGauge(), theirs)
         bench.mailbox.command(Command.WAITS)
         bench.isolate.call("step", 2)
         bench.wait()
@@ -107,7 +113,7 @@ def test_a_failure_of_any_length_is_reported_to_the_daemon() -> None:
     control, daemon = socket.socketpair()
     with ours, theirs, control, daemon:
         facts = Facts(id="0" * 32, queued_s=0, wall_s=1, cpu_s=None, memory_mb=None)
-        courier = Courier(facts, bench.mailbox, Channel(ours, bytearray(BUFFER_BYTES)), MemoryGauge(), control)
+        courier = Courier(facts, bench.mailbox, ready_channel(ours), MemoryGauge(), control)
         courier.fail("program", "x" * 1_000_000)
         message = decode(daemon.recv(1 << 20)[HEADER_BYTES:])
     assert isinstance(message, Done)

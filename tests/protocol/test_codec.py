@@ -48,7 +48,6 @@ def nested_text(depth: int, *, in_objects: bool) -> str:
 @example([b"", "\ud800", "\0", 1e308, 5e-324, -0.0])
 def test_any_value_with_bytes_at_any_depth_survives_the_round_trip(value: Any) -> None:
     text = stringify_for_dispatch(value)
-    assert text.isascii()
     assert parse_for_dispatch(text) == value
 
 

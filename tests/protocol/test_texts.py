@@ -18,7 +18,6 @@ WHOLE = {
     "STALLED": "The program is waiting for something that can never happen.",
     "UNSHOWABLE": "The program threw a value that cannot be shown.",
     "HANDLES_NOT_RETAINED": "Handles are not retained in this execution.",
-    "NETWORK_CLOSED": "Network access is closed for this execution.",
 }
 
 

@@ -28,11 +28,18 @@ const sendCall = (provider, tool, argsText) => {
   if (run.calls >= run.callLimit) throw new ErrorConstructor(compose(TEXTS.calls, "n", run.callLimit));
   const number = ++run.calls;
   words[SENT_CALLS] = number;
-  post("c[" + number + "," + quote(provider) + "," + quote(tool) + "," + quote(argsText) + "]\n");
-  return ownPromise((resolve) => {
+  const promise = ownPromise((resolve) => {
     MapSet(pendingCalls, number, { __proto__: null, provider, tool, resolve });
-    words[PENDING_CALLS]++;
   });
+  // Last, because near the end of the stack any of this may throw: what left was then registered.
+  try {
+    post("c[" + number + "," + quote(provider) + "," + quote(tool) + "," + quote(argsText) + "]\n");
+  } catch (error) {
+    MapDelete(pendingCalls, number);
+    throw error;
+  }
+  words[PENDING_CALLS]++;
+  return promise;
 };
 
 // A parsed value as JSON text again. Its own `toJSON` of undefined, which JSON omits, hides an inherited one.

@@ -140,6 +140,8 @@ class Courier:
             self._report(encode(Done(id=self._facts.id)))
 
     def _report(self, body: bytes) -> None:
+        # The daemon first has to read that this worker has the run; anything else it takes for the worker's end.
+        self._channel.may_send.wait()
         try:
             self._control.send(frame(body), socket.MSG_DONTWAIT)
         except OSError:

@@ -1,4 +1,4 @@
-"""One V8 isolate through mini-racer's C interface. The only file that knows ctypes.
+"""One V8 isolate through mini-racer's C interface. The only file that talks to its library.
 
 The isolate has a thread of its own. Everything it reports, a call's completion as well as a notification from
 JavaScript, arrives in one callback **on that thread**, and while the callback runs the isolate stands still: the thread

@@ -84,9 +84,7 @@ def test_a_run_leaves_nothing_to_the_next_one() -> None:
 
 
 def ready_channel(connection: socket.socket) -> Channel:
-    channel = Channel(connection, bytearray(BUFFER_BYTES))
-    channel.may_send.set()
-    return channel
+    return Channel(connection, bytearray(BUFFER_BYTES), lambda: None)
 
 
 def test_a_record_for_the_loop_is_kept_until_the_isolate_rests_whoever_collects_it() -> None:

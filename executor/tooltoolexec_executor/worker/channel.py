@@ -11,6 +11,7 @@ import select
 import socket
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from tooltoolexec_protocol.framing import HEADER_BYTES, body_length
 from tooltoolexec_protocol.limits import FRAME_BYTES
@@ -33,17 +34,16 @@ class Channel:
     Args:
         connection: the socket.
         buffer: for all reads; made ahead, because its pages cost as much as a short run.
-
-    Nothing leaves before `may_send` is set: until the daemon knows that this worker has the run, it may give the
-    connection to another one.
+        announce: called once, before anything leaves. Until the daemon knows that this worker has the run, it may give
+            the connection to another one; and it need not know before.
     """
 
-    def __init__(self, connection: socket.socket, buffer: bytearray) -> None:
+    def __init__(self, connection: socket.socket, buffer: bytearray, announce: Callable[[], None]) -> None:
         connection.setblocking(False)
         self._socket = connection
         # A Unix socket's peer reads what was sent whatever becomes of the sender; TCP may take it back.
         self.keeps_what_is_sent = connection.family == socket.AF_UNIX
-        self.may_send = threading.Event()
+        self._announce: Callable[[], None] | None = announce
         self._poll_in = _poller(connection, select.POLLIN)
         # Guards the queue and the order of sends; never held while waiting.
         self._lock = threading.Lock()
@@ -66,9 +66,8 @@ class Channel:
         Raises:
             PeerGoneError: nobody will read it.
         """
-        if not self.may_send.is_set():
-            return False
         with self._lock:
+            self._announce_once()
             while self._unsent:
                 data = self._unsent[0]
                 try:
@@ -83,13 +82,22 @@ class Channel:
                     self._unsent[0] = data[count:]
         return True
 
+    def announce(self) -> None:
+        """See to it that the daemon knows of this worker, before anything is told to it by another way."""
+        with self._lock:
+            self._announce_once()
+
+    def _announce_once(self) -> None:
+        announce, self._announce = self._announce, None
+        if announce is not None:
+            announce()
+
     def flush_all(self) -> None:
         """Send everything, waiting for room and reading ahead meanwhile.
 
         Raises:
             PeerGoneError: nobody will read it.
         """
-        self.may_send.wait()
         while not self.flush():
             reads = len(self._inbound) < _READ_AHEAD_BYTES
             _poller(self._socket, select.POLLOUT | (select.POLLIN if reads else 0)).poll()

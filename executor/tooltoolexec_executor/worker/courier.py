@@ -141,7 +141,7 @@ class Courier:
 
     def _report(self, body: bytes) -> None:
         # The daemon first has to read that this worker has the run; anything else it takes for the worker's end.
-        self._channel.may_send.wait()
+        self._channel.announce()
         try:
             self._control.send(frame(body), socket.MSG_DONTWAIT)
         except OSError:

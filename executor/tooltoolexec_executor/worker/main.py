@@ -52,7 +52,7 @@ class _Worker:
         self._isolate = Isolate(runtime, lambda: _end_with_fault(control))
         self._mailbox = Mailbox(self._isolate.memory)
         self._buffer = bytearray(BUFFER_BYTES)
-        self._runs: queue.SimpleQueue[tuple[Channel, Watchdog]] = queue.SimpleQueue()
+        self._watchdogs: queue.SimpleQueue[Watchdog] = queue.SimpleQueue()
 
     def live(self, *, rehearsed: bool) -> Never:
         if rehearsed:
@@ -60,10 +60,7 @@ class _Worker:
         else:
             self._isolate.on_complete = lambda _number, _completion: self._take_run()
             self._isolate.call("rest", REST)
-        channel, watchdog = self._runs.get()
-        self._control.sendall(TAKEN)
-        channel.may_send.set()
-        watchdog.watch()
+        self._watchdogs.get().watch()
 
     def _take_run(self) -> None:
         """On the isolate's thread: wait for a run, begin it, and let the main thread watch it."""
@@ -73,7 +70,7 @@ class _Worker:
             os._exit(0)  # The daemon is gone or has no use for this worker.
         facts, job, script, connection = assignment
         self._gauge.reset()
-        channel = Channel(connection, self._buffer)
+        channel = Channel(connection, self._buffer, self._announce)
         courier = Courier(facts, self._mailbox, channel, self._gauge, self._control)
         loop = Loop(
             isolate=self._isolate, mailbox=self._mailbox, channel=channel, courier=courier, facts=facts, hold=_hold
@@ -92,7 +89,11 @@ class _Worker:
             loop=loop,
             gauge=self._gauge,
         )
-        self._runs.put((channel, watchdog))
+        self._watchdogs.put(watchdog)
+
+    def _announce(self) -> None:
+        with suppress(OSError):  # The daemon is gone; the watchdog sees it too.
+            self._control.send(TAKEN)
 
     def _receive(self) -> tuple[handover.Facts, bytes, bytes, socket.socket] | None:
         head, descriptors, _flags, _address = socket.recv_fds(self._control, handover.LENGTHS_BYTES, 1)

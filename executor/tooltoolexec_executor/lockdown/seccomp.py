@@ -19,12 +19,13 @@ _INSTRUCTION_BYTES = 8
 _libc = ctypes.CDLL(None, use_errno=True)
 
 _ALLOWED = (
-    "read pread64 write readv writev sendto recvfrom sendmsg recvmsg close fstat newfstatat lseek mmap munmap "
-    "mprotect mremap madvise brk futex rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack clock_gettime "
-    "clock_nanosleep nanosleep gettimeofday getpid getppid gettid tgkill getrandom epoll_wait epoll_pwait "
-    "epoll_pwait2 epoll_ctl epoll_create1 poll ppoll select pselect6 eventfd2 pipe2 sched_yield sched_getaffinity "
-    "exit exit_group restart_syscall set_robust_list rseq membarrier prctl getrusage sysinfo prlimit64 ioctl fcntl "
-    "dup getsockopt setsockopt getsockname getpeername shutdown pkey_alloc pkey_free pkey_mprotect "
+    "read pread64 setitimer rt_sigtimedwait write readv writev sendto recvfrom sendmsg recvmsg close fstat newfstatat "
+    "lseek mmap munmap mprotect mremap madvise brk futex rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack "
+    "clock_gettime clock_nanosleep nanosleep gettimeofday getpid getppid gettid tgkill getrandom epoll_wait "
+    "epoll_pwait epoll_pwait2 epoll_ctl epoll_create1 poll ppoll select pselect6 eventfd2 pipe2 sched_yield "
+    "sched_getaffinity exit exit_group restart_syscall set_robust_list rseq membarrier prctl getrusage sysinfo "
+    "prlimit64 ioctl fcntl dup getsockopt setsockopt getsockname getpeername shutdown pkey_alloc pkey_free "
+    "pkey_mprotect "
 ).split()
 
 

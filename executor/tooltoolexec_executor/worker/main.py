@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import socket
 import traceback
 from contextlib import suppress
@@ -27,6 +28,8 @@ from tooltoolexec_executor.worker.v8 import Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
 from tooltoolexec_protocol.framing import frame
 from tooltoolexec_protocol.limits import MIB
+
+_UNWATCHED_S = 0.005
 
 READY = b"R"
 """The worker's first byte on the control socket: it can take a run."""
@@ -47,7 +50,11 @@ def serve(control: socket.socket, runtime: str, lockdown: Lockdown, *, rehearsed
 class _Worker:
     def __init__(self, control: socket.socket, runtime: str, lockdown: Lockdown) -> None:
         self._control = control
-        self._gauge = MemoryGauge()  # Opens a file: before the lock-down.
+        # What needs calls that the lock-down takes away comes before it.
+        self._gauge = MemoryGauge()
+        self._rehearsal_sockets = socket.socketpair()
+        # For every thread to come: the signal is the main thread's to wait for.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
         lockdown.apply()
         self._isolate = Isolate(runtime, lambda: _end_with_fault(control))
         self._mailbox = Mailbox(self._isolate.memory)
@@ -56,10 +63,18 @@ class _Worker:
 
     def live(self, *, rehearsed: bool) -> Never:
         if rehearsed:
-            rehearse(self._isolate, self._mailbox, self._gauge, self._control, self._take_run)
+            rehearse(
+                self._isolate,
+                mailbox=self._mailbox,
+                gauge=self._gauge,
+                sockets=self._rehearsal_sockets,
+                buffer=self._buffer,
+                then=self._take_run,
+            )
         else:
             self._isolate.on_complete = lambda _number, _completion: self._take_run()
             self._isolate.call("rest", REST)
+        signal.sigwait({signal.SIGALRM})
         self._watchdogs.get().watch()
 
     def _take_run(self) -> None:
@@ -79,7 +94,6 @@ class _Worker:
         self._isolate.on_complete = loop.on_complete
         self._isolate.limit_heap(0 if facts.memory_mb is None else int(facts.memory_mb * MIB))
         loop.begin(job, script)
-        # Last: the main thread wakes up for it, and would only contend for the interpreter before.
         watchdog = Watchdog(
             facts=facts,
             connection=connection,
@@ -90,6 +104,8 @@ class _Worker:
             gauge=self._gauge,
         )
         self._watchdogs.put(watchdog)
+        # The main thread would contend for the interpreter, so it wakes up only for a run that is not over in a moment.
+        signal.setitimer(signal.ITIMER_REAL, _UNWATCHED_S)
 
     def _announce(self) -> None:
         with suppress(OSError):  # The daemon is gone; the watchdog sees it too.

@@ -16,10 +16,11 @@ from tooltoolexec_executor.handover import Facts, job_and_script
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.loop import REST, Loop
-from tooltoolexec_executor.worker.mailbox import Mailbox
+from tooltoolexec_executor.worker.mailbox import PART_BYTES, Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
-from tooltoolexec_protocol.framing import HEADER_BYTES
+from tooltoolexec_executor.worker.watchdog import Watchdog
+from tooltoolexec_protocol.framing import HEADER_BYTES, frame
 from tooltoolexec_protocol.limits import DEFAULTS
 from tooltoolexec_protocol.messages import (
     Answers,
@@ -95,10 +96,26 @@ class _ReleasedError(Exception):
 
 
 def rehearse(
-    isolate: Isolate, mailbox: Mailbox, gauge: MemoryGauge, control: socket.socket, then: Callable[[], None]
+    isolate: Isolate,
+    *,
+    mailbox: Mailbox,
+    gauge: MemoryGauge,
+    sockets: tuple[socket.socket, socket.socket],
+    buffer: bytearray,
+    then: Callable[[], None],
 ) -> None:
-    """Start the throw-away run. `then` is called on the isolate's thread once it rests after it."""
-    facts = Facts(id="0" * 32, queued_s=0, wall_s=None, cpu_s=None, memory_mb=None)
+    """Start the throw-away run. `then` is called on the isolate's thread once it rests after it.
+
+    Args:
+        isolate: to rehearse with.
+        mailbox: the isolate's.
+        gauge: the worker's.
+        sockets: a connected pair; closed here.
+        buffer: the worker's for reads.
+        then: what comes after.
+    """
+    facts = Facts(id="0" * 32, queued_s=0, wall_s=1, cpu_s=1, memory_mb=1)
+    control, _peer = sockets
     channel = cast("Channel", _EchoChannel())
     courier = Courier(facts, mailbox, channel, gauge, control)
     loop = Loop(isolate=isolate, mailbox=mailbox, channel=channel, courier=courier, facts=facts, hold=_release)
@@ -116,9 +133,31 @@ def rehearse(
 
     isolate.on_notify = on_notify
     isolate.on_complete = on_complete
+    _touch(facts, sockets=sockets, buffer=buffer, courier=courier, loop=loop, gauge=gauge)
     execute = Execute(id=facts.id, code=_PROGRAM, providers=[ProviderSpec(name="store")])
     job, script, _lines_before = job_and_script(execute, DEFAULTS)
     loop.begin(job, script)
+
+
+def _touch(
+    facts: Facts,
+    *,
+    sockets: tuple[socket.socket, socket.socket],
+    buffer: bytearray,
+    courier: Courier,
+    loop: Loop,
+    gauge: MemoryGauge,
+) -> None:
+    """Once through what a real run has and this one does not, so that its memory is this process's own by then."""
+    ours, theirs = sockets
+    with ours, theirs:
+        gauge.reset()
+        channel = Channel(ours, buffer, lambda: None)
+        channel.push(frame(b"{}"))
+        channel.flush_all()
+        theirs.send(frame(b"{}"))
+        channel.next_part(PART_BYTES, 1000)
+        Watchdog(facts=facts, connection=ours, control=theirs, channel=channel, courier=courier, loop=loop, gauge=gauge)
 
 
 def _release() -> Never:

@@ -55,7 +55,7 @@ class CallRunner:
         # How many runners step waiting calls, or have been woken or spawned to. At least one while any call waits.
         self._at_front = 0
         self._parked: list[anyio.Event] = []
-        self._front_is_empty = anyio.Event()
+        self._front_is_empty: anyio.Event | None = None  # Made by who waits for it.
         self._is_open = True
         self._is_aborted = False
         self._scopes: set[anyio.CancelScope] = set()
@@ -89,7 +89,8 @@ class CallRunner:
         self._is_aborted = True
         self._waiting.clear()
         self.close()
-        self._front_is_empty.set()
+        if self._front_is_empty is not None:
+            self._front_is_empty.set()
         for scope in list(self._scopes):
             scope.cancel()
 
@@ -109,7 +110,7 @@ class CallRunner:
     def _leave_front(self, successors: int) -> None:
         self._at_front -= 1
         self._call_to_front(self._at_front + successors)
-        if not self._at_front:
+        if not self._at_front and self._front_is_empty is not None:
             self._front_is_empty.set()
 
     async def _run(self) -> None:

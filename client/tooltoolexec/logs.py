@@ -33,8 +33,8 @@ class LogFeed:
         self._pending: deque[Awaitable[Any]] = deque()
         self._is_pumping = False
         self._is_aborted = False
-        self._is_drained = anyio.Event()
-        self._scope = anyio.CancelScope()
+        self._is_drained: anyio.Event | None = None  # These two belong to the pump under way.
+        self._scope: anyio.CancelScope | None = None
 
     def accept(self, lines: Sequence[tuple[str, str]]) -> None:
         """Take lines as they arrive. Never waits."""
@@ -53,26 +53,28 @@ class LogFeed:
                 self._pending.append(result)
         if self._pending and not self._is_pumping:
             self._is_pumping = True
-            self._is_drained = anyio.Event()
-            self._group.start_soon(self._pump)
+            self._is_drained, self._scope = anyio.Event(), anyio.CancelScope()
+            self._group.start_soon(self._pump, self._scope, self._is_drained)
 
     async def all_told(self) -> None:
         """Wait until `on_log` is through with every line."""
-        if self._is_pumping:
+        if self._is_pumping and self._is_drained is not None:
             await self._is_drained.wait()
 
     def abort(self) -> None:
         """The run is cancelled: nobody is told anything any more."""
         self._is_aborted = True
-        self._scope.cancel()
+        if self._scope is not None:
+            self._scope.cancel()
         for awaitable in self._pending:
             if inspect.iscoroutine(awaitable):
                 awaitable.close()  # Or Python would say that it was never awaited.
         self._pending.clear()
-        self._is_drained.set()
+        if self._is_drained is not None:
+            self._is_drained.set()
 
-    async def _pump(self) -> None:
-        with self._scope:
+    async def _pump(self, scope: anyio.CancelScope, is_drained: anyio.Event) -> None:
+        with scope:
             while self._pending:
                 try:
                     await self._pending.popleft()
@@ -80,9 +82,8 @@ class LogFeed:
                     if self._must_pass(error):
                         raise
                     self._warn(error)
-        self._scope = anyio.CancelScope()  # One is good for one pump.
         self._is_pumping = False
-        self._is_drained.set()
+        is_drained.set()
 
     def _must_pass(self, error: BaseException) -> bool:
         is_ending = self._is_aborted or self._group.cancel_scope.cancel_called

@@ -44,6 +44,7 @@ class Worker:
         control.setblocking(False)
         self._control = control
         self._pidfd = -1
+        self._unsent = memoryview(b"")  # Of the handover.
         self.pid = 0
         self.status: int | None = None
         self.was_born = trio.Event()
@@ -106,23 +107,33 @@ class Worker:
             return False
         return False
 
-    async def take(self, connection: socket.socket, handover: bytes) -> None:
-        """Give it a run. On return `connection` is the worker's, whatever becomes of it.
+    def give(self, connection: socket.socket, handover: bytes) -> None:
+        """Give it a run: send what fits now. Then await `taken`.
 
         Raises:
-            WorkerGoneError: it ended first and has done nothing; another worker may have the connection.
+            WorkerGoneError: it ended while it was idle.
         """
         try:
             sent = socket.send_fds(self._control, [handover], [connection.fileno()])
-            rest = memoryview(handover)[sent:]
-            while rest:
-                await trio.lowlevel.wait_writable(self._control)
-                rest = rest[self._control.send(rest) :]
         except OSError:  # Its buffer is empty, so this is no lack of room.
             raise WorkerGoneError("it ended while it was idle") from None
+        self._unsent = memoryview(handover)[sent:]
+
+    async def taken(self) -> None:
+        """Wait until it has the run; the connection is then the worker's, whatever becomes of it.
+
+        Raises:
+            WorkerGoneError: it ended and has told nobody anything of it; another worker may have the connection.
+        """
+        try:
+            while self._unsent:
+                await trio.lowlevel.wait_writable(self._control)
+                self._unsent = self._unsent[self._control.send(self._unsent) :]
+        except OSError:
+            raise WorkerGoneError("it ended while it was given a run") from None
         # One that was killed a moment ago still takes bytes; only its own word tells that it lives.
         if await self._receive(1) != TAKEN:
-            raise WorkerGoneError("it ended while it was idle")
+            raise WorkerGoneError("it ended before it said a word")
 
     def tell_to_end(self) -> None:
         """Ask a busy worker to end its run with `shutdown`. If it is too late for that, it ends by itself."""

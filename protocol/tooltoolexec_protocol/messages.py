@@ -263,6 +263,8 @@ def decode(body: bytes | bytearray | memoryview, *, strict_fields: bool = False)
 
 def _unknown_field(raw: Any, value: Any) -> str | None:
     """A key of `raw` that its struct does not have, in `value` or in the structs inside it."""
+    if isinstance(value, str | int | float | None):
+        return None
     if isinstance(value, list):
         found = (_unknown_field(*pair) for pair in zip(raw, value, strict=True))
     elif isinstance(value, msgspec.Struct):

@@ -72,6 +72,8 @@ class _Worker:
                 then=self._take_run,
             )
         else:
+            for unused in self._rehearsal_sockets:
+                unused.close()
             self._isolate.on_complete = lambda _number, _completion: self._take_run()
             self._isolate.call("rest", REST)
         signal.sigwait({signal.SIGALRM})

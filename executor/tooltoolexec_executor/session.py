@@ -243,35 +243,20 @@ class Session:
         return _NotAdmittedError("shutdown", texts.SHUTDOWN)
 
     async def _hand_over(self, worker: Worker, data: bytes) -> Worker:
-        """Give the connection to `worker`, or to another one if that died meanwhile. Gives the one that has it.
-
-        Once only: a program that ends its worker before a word has left would end every one.
-        """
-        for is_last in (False, True):
+        """Give the connection to `worker`, or to another one if that died meanwhile. Gives the one that has it."""
+        while True:
             try:
                 worker.give(self._raw, data)
                 with trio.fail_after(_SEND_S):
                     await worker.taken()
             except WorkerGoneError:
-                if is_last or not self._client_waits():
-                    return worker  # Its end is the run's outcome.
                 worker.close()
                 worker = await self._take_worker(self._end_of_patience())
             except trio.TooSlowError:
                 worker.kill()  # It hangs; its end is the run's outcome.
                 return worker
             else:
-                break
-        return worker
-
-    def _client_waits(self) -> bool:
-        """Whether the client is still there."""
-        try:
-            return self._raw.recv(1, socket.MSG_PEEK) != b""
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
+                return worker
 
     async def _fail(self, execute: Execute, kind: str, message: str) -> None:
         self._state.runs.count(execute.id, kind, execute.labels, 0.0)

@@ -120,20 +120,21 @@ class Worker:
         self._unsent = memoryview(handover)[sent:]
 
     async def taken(self) -> None:
-        """Wait until it has the run; the connection is then the worker's, whatever becomes of it.
+        """Wait until it has the run, or has ended with it; the connection is then the worker's, whatever becomes of it.
 
         Raises:
-            WorkerGoneError: it ended and has told nobody anything of it; another worker may have the connection.
+            WorkerGoneError: it ended before it read the run; another worker may have the connection.
         """
         try:
             while self._unsent:
                 await trio.lowlevel.wait_writable(self._control)
                 self._unsent = self._unsent[self._control.send(self._unsent) :]
+            await trio.lowlevel.wait_readable(self._control)
+            # `TAKEN`, or the end of one that had read the run. A socket that ends with bytes unread is reset instead:
+            # that worker was killed a moment ago, while it was idle.
+            self._control.recv(len(TAKEN))
         except OSError:
-            raise WorkerGoneError("it ended while it was given a run") from None
-        # One that was killed a moment ago still takes bytes; only its own word tells that it lives.
-        if await self._receive(1) != TAKEN:
-            raise WorkerGoneError("it ended before it said a word")
+            raise WorkerGoneError("it ended while it was idle") from None
 
     def tell_to_end(self) -> None:
         """Ask a busy worker to end its run with `shutdown`. If it is too late for that, it ends by itself."""

@@ -34,7 +34,7 @@ _UNWATCHED_S = 0.005
 READY = b"R"
 """The worker's first byte on the control socket: it can take a run."""
 TAKEN = b"T"
-"""It has the run, whole. A worker that ended without this byte has told nobody anything of it."""
+"""Its next byte, before it tells anything to anybody else: it has the run."""
 FAULT = b"F"
 """The worker itself failed; a frame with the reason follows."""
 

@@ -1,13 +1,15 @@
 """The script of a run: a `const` for every provider, the hosts' own sources, then the program itself.
 
-It calls `__enter`, which the runtime (runtime/run.js) defines for this one call, with a function of its entry object;
-that function declares the providers and gives the program to the runtime. Every name the script reads or binds is
-reserved (protocol/names.py); a test derives the list from here.
+It calls `__enter`, which the runtime (runtime/run.js) defines for this one call, with the job, which says what the run
+may do, and with a function of its entry object; that function declares the providers and gives the program to the
+runtime. Every name the script reads or binds is reserved (protocol/names.py); a test derives the list from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tooltoolexec_protocol.messages import ProviderSpec
 
@@ -18,16 +20,19 @@ LINES_AFTER = 2
 """How many of the script's lines stand after the program's."""
 
 
-def run_script(providers: Sequence[ProviderSpec], code: str) -> tuple[str, int]:
-    """The script, and how many of its lines stand before the first line of `code`."""
+def run_script(providers: Sequence[ProviderSpec], code: str, job: Mapping[str, Any]) -> tuple[str, int]:
+    """The script, and how many of its lines stand before the first line of `code`. The job is told that number, too."""
     head = entry_head(providers) + _BEGIN
-    return head + code + _END, head.count("\n")
+    lines_before = head.count("\n")
+    # As ASCII: what a host wrote may hold lone surrogates, and JSON's escapes mean the same in a script.
+    literal = json.dumps({**job, "linesBefore": lines_before}, separators=(",", ":"))
+    return f'"use strict"; __enter({literal}, {head}{code}{_END}', lines_before
 
 
 def entry_head(providers: Sequence[ProviderSpec]) -> str:
     """What stands before the program. Host sources stand as given; the runtime compiles each on its own first."""
     lines = [
-        '"use strict"; __enter((__entry) => {',
+        "(__entry) => {",
         "const { console, __dispatch, __stringifyForDispatch, __parseForDispatch, __retainHandle } = __entry;",
     ]
     for index, provider in enumerate(providers):

@@ -1,12 +1,11 @@
 """What the daemon gives a worker together with the connection: the run's facts, and the job for the runtime.
 
-On the control socket: three four-byte lengths, then the facts as JSON, the job as JSON and the script. The connection's
-descriptor rides on the first byte.
+On the control socket: two four-byte lengths, the facts as JSON, the script. The connection's descriptor rides on the
+first byte.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from typing import Any
@@ -18,7 +17,7 @@ from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import Execute
 from tooltoolexec_protocol.names import tool_aliases
 
-_LENGTHS = struct.Struct("!III")
+_LENGTHS = struct.Struct("!II")
 LENGTHS_BYTES = _LENGTHS.size
 
 
@@ -40,7 +39,7 @@ _DECODER = msgspec.json.Decoder(Facts)
 
 def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
     """A handover's bytes."""
-    job, script, lines_before = job_and_script(execute, limits)
+    script, lines_before = script_of(execute, limits)
     facts = Facts(
         id=execute.id,
         queued_s=queued_s,
@@ -51,33 +50,29 @@ def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
         lines_before=lines_before,
     )
     head = msgspec.json.encode(facts)
-    return _LENGTHS.pack(len(head), len(job), len(script)) + head + job + script
+    return _LENGTHS.pack(len(head), len(script)) + head + script
 
 
-def job_and_script(execute: Execute, limits: EffectiveLimits) -> tuple[bytes, bytes, int]:
-    """What runtime/run.js reads of a run, as JSON with every field always there, and the script V8 compiles.
-
-    The third is how many lines of the script stand before the program's.
-    """
-    script, lines_before = run_script(execute.providers, execute.code)
-    # json, not msgspec: what a host wrote may hold lone surrogates. In a script they become escapes: the same text.
-    job = json.dumps(_job_of(execute, limits, lines_before), separators=(",", ":")).encode("ascii")
-    return job, script.encode("utf-8", "backslashreplace"), lines_before
+def script_of(execute: Execute, limits: EffectiveLimits) -> tuple[bytes, int]:
+    """What V8 compiles, and how many lines of it stand before the program's."""
+    script, lines_before = run_script(execute.providers, execute.code, _job_of(execute, limits))
+    # A lone surrogate becomes an escape, which means the same in a script.
+    return script.encode("utf-8", "backslashreplace"), lines_before
 
 
-def _job_of(execute: Execute, limits: EffectiveLimits, lines_before: int) -> dict[str, Any]:
+def _job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:
+    """What runtime/run.js reads of a run; every field is always there."""
     providers = [
         {
             "name": provider.name,
             "positional": provider.positional_args,
-            "aliases": tool_aliases(provider),
+            "aliases": list(tool_aliases(provider).items()),
             "prelude": provider.prelude,
             "proxySource": provider.proxy_source,
         }
         for provider in execute.providers
     ]
     return {
-        "linesBefore": lines_before,
         "providers": providers,
         "hasSources": any(p.prelude is not None or p.proxy_source is not None for p in execute.providers),
         "dispatch": execute.dispatch,
@@ -89,14 +84,14 @@ def _job_of(execute: Execute, limits: EffectiveLimits, lines_before: int) -> dic
     }
 
 
-def unpack_lengths(header: bytes) -> tuple[int, int, int]:
-    """The lengths of the facts, of the job and of the script."""
-    facts, job, script = _LENGTHS.unpack(header)
-    return facts, job, script
+def unpack_lengths(header: bytes) -> tuple[int, int]:
+    """The lengths of the facts and of the script."""
+    facts, script = _LENGTHS.unpack(header)
+    return facts, script
 
 
 def unpack_facts(head: bytes) -> Facts:
-    """The facts; job and script go to V8 as they are."""
+    """The facts; the script goes to V8 as it is."""
     return _DECODER.decode(head)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tooltoolexec_executor import handover
 from tooltoolexec_executor.worker import v8
-from tooltoolexec_executor.worker.mailbox import Command, Mailbox, parts_of
+from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol.limits import DEFAULTS, EffectiveLimits
 from tooltoolexec_protocol.messages import Answers, Execute, ProviderSpec, encode
@@ -34,22 +34,19 @@ class Bench:
 
     def start(self, code: str, *, limits: EffectiveLimits = DEFAULTS, **fields: Any) -> None:
         execute = Execute(id="0" * 32, code=code, providers=[ProviderSpec(name="store")], **fields)
-        job, script, _lines_before = handover.job_and_script(execute, limits)
-        self.feed(job)
-        self.mailbox.command(Command.START)
-        self.isolate.call("step", 2)
+        script, _lines_before = handover.script_of(execute, limits)
         self.isolate.evaluate(script, 4)
         self.isolate.call("rest", 3)
-        self._until_rest(3)
+        self._until_rest(2)
 
     def answer(self, *answers: tuple[int, str]) -> None:
         self.feed(encode(Answers(answers=list(answers))))
         self.step(Command.SETTLE)
 
     def feed(self, text: bytes) -> None:
-        for part, last in parts_of(text):
-            self.mailbox.put(part)
-            if not last:
+        for start in range(0, len(text), PART_BYTES):
+            self.mailbox.put(text[start : start + PART_BYTES])
+            if start + PART_BYTES < len(text):
                 self.mailbox.command(Command.FEED)
                 self.isolate.call("step", 2)
                 self.wait()

@@ -25,10 +25,9 @@ const SENT_CALLS = 6;
 const COMMAND = 7;
 
 // Commands.
-const START = 0;
-const SETTLE = 1;
-const FEED = 2;
-const WAITS = 3;
+const SETTLE = 0;
+const FEED = 1;
+const WAITS = 2;
 
 // Write `text` behind the head and publish it; a text larger than the area leaves in parts.
 const post = (text) => {

@@ -82,7 +82,9 @@ const payloadOf = (value) => {
 };
 
 const makeProvider = (spec) => {
-  const { name, positional, aliases } = spec;
+  const { name, positional } = spec;
+  const aliases = { __proto__: null };
+  for (let i = 0; i < spec.aliases.length; i++) aliases[spec.aliases[i][0]] = spec.aliases[i][1];
   const handler = {
     __proto__: null,
     get(target, key, receiver) {

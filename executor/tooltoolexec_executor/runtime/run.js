@@ -1,6 +1,6 @@
-// One run: from the job Python left in the mailbox to the record of its outcome. This file has the functions Python calls.
+// One run: from its script, with its job, to the record of its outcome. This file has the functions Python calls.
 
-// Everything that belongs to the run under way; made afresh by `start`.
+// Everything that belongs to the run under way; made afresh by `enter`.
 let run = { __proto__: null, settled: true };
 
 const beginRun = (job) => {
@@ -29,7 +29,8 @@ const beginRun = (job) => {
 const finish = (fields) => {
   run.settled = true;
   post("d" + fields + (run.warnings === "" ? "" : ',"warnings":[' + run.warnings + "]") + "\n");
-  notify();
+  notify(); // Comes back only from a rehearsal, which the real run follows.
+  awaitScript();
 };
 
 const fail = (kind, message, thrown) => finish('"failure":' + failureText(kind, message, thrown));
@@ -100,17 +101,21 @@ const checkSources = (specs) => {
   return true;
 };
 
-// The script calls `__enter` with its body, which declares the providers, runs the preludes and ends with `entry.run`.
-// Both are there for one call: the program stands inside the body and could name them.
-const enter = (specs, body) => {
+// The script calls `__enter` with its job and its body, which declares the providers, runs the preludes and ends with
+// `entry.run`. Both are there for one call: the program stands inside the body and could name them.
+const enter = (job, body) => {
   delete globalThis.__enter;
+  beginRun(job);
+  if (job.hasSources && checkSources(job.providers) !== true) return;
   try {
-    body(makeEntryScope(specs));
+    body(makeEntryScope(job.providers));
   } catch (error) {
     if (run.source === -1) fail("program", thrownMessage(error), error);
-    else failSource(specs[run.source], error);
+    else failSource(job.providers[run.source], error);
   }
 };
+const awaitScript = () => defineGlobal("__enter", enter);
+awaitScript();
 
 const runProgram = (evaluate) => {
   if (run.hasProgram) return;
@@ -122,14 +127,6 @@ const runProgram = (evaluate) => {
     return fail("program", thrownMessage(error), error);
   }
   settleProgram(program);
-};
-
-// The command START: once a run, with the job in the mailbox. Python has the script evaluated next.
-const start = () => {
-  const job = JSONParse(takeMessage());
-  beginRun(job);
-  if (job.hasSources && checkSources(job.providers) !== true) return;
-  defineGlobal("__enter", (body) => enter(job.providers, body));
 };
 
 const settleProgram = async (program) => {
@@ -157,8 +154,6 @@ const rest = () => {
 // One function for all but `rest`, so that the worker fetches two handles while it starts and not five.
 const step = () => {
   switch (words[COMMAND]) {
-    case START:
-      return start();
     case SETTLE:
       return settle();
     case FEED:

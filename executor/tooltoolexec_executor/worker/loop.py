@@ -1,10 +1,10 @@
 """The worker's event loop. It runs on the isolate's own thread, inside V8's callback, and everything here does.
 
-    start ─▶ rest ─▶ wait for the client ─▶ [feed …] settle ─▶ rest ─▶ … ─▶ outcome ─▶ hold
+    script ─▶ rest ─▶ wait for the client ─▶ [feed …] settle ─▶ rest ─▶ … ─▶ outcome ─▶ hold
 
-A step (`start`, `settle`) is queued together with a `rest`, which the isolate reaches once the step's microtasks are
-done; there the loop sends what the step wrote and waits: for answers, for the next timer, for the wall limit. After the
-outcome the thread is held, so no JavaScript runs any more; the watchdog ends the process.
+The script, and later each step (`settle`), is queued together with a `rest`, which the isolate reaches once the step's
+microtasks are done; there the loop sends what the step wrote and waits: for answers, for the next timer, for the wall
+limit. After the outcome the thread is held, so no JavaScript runs any more, and the process ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Never
 from tooltoolexec_executor.handover import Facts
 from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
 from tooltoolexec_executor.worker.courier import Courier
-from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox, parts_of
+from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox
 from tooltoolexec_executor.worker.syntax import fault_of
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol import texts
@@ -28,7 +28,7 @@ from tooltoolexec_protocol.errors import ProtocolError
 
 _MOMENT_S = 0.003
 
-STEP, REST, JOB_PART, PART, SCRIPT = range(2, 7)
+STEP, REST, PART, SCRIPT = range(2, 6)
 """What a completion is of."""
 
 
@@ -58,11 +58,11 @@ class Loop:
         # Set when the thread is about to end the process itself.
         self.is_leaving = False
 
-    def begin(self, job: bytes, script: bytes) -> None:
-        """Give the runtime its job, then V8 the script."""
+    def begin(self, script: bytes) -> None:
+        """Have the run's script evaluated, and rest after it."""
         self._script = script
-        self._job = parts_of(job)
-        self._next_job_part()
+        self._isolate.evaluate(script, SCRIPT)
+        self._isolate.call("rest", REST)
 
     def _finish(self) -> Never:
         """The outcome is pushed: see it off, then end the process or hold the thread."""
@@ -81,25 +81,14 @@ class Loop:
         time.sleep(_MOMENT_S)
         os._exit(0)
 
-    def _next_job_part(self) -> None:
-        part, last = next(self._job)
-        self._mailbox.put(part)
-        if last:
-            self._mailbox.command(Command.START)
-            self._isolate.call("step", STEP)
-            self._isolate.evaluate(self._script, SCRIPT)
-            self._isolate.call("rest", REST)
-        else:
-            self._feed(JOB_PART)
-
     def _step(self, command: Command) -> None:
         self._mailbox.command(command)
         self._isolate.call("step", STEP)
         self._isolate.call("rest", REST)
 
-    def _feed(self, number: int) -> None:
+    def _feed(self) -> None:
         self._mailbox.command(Command.FEED)
-        self._isolate.call("step", number)
+        self._isolate.call("step", PART)
 
     def on_notify(self) -> None:
         """JavaScript asks to be relieved of what it wrote; it stands still meanwhile."""
@@ -114,8 +103,6 @@ class Loop:
                 self._fail(number, completion)
             elif number == REST:
                 self._rest()
-            elif number == JOB_PART:
-                self._next_job_part()
             elif number == PART:
                 self._wait()
         except PeerGoneError:
@@ -173,7 +160,7 @@ class Loop:
         if last:
             self._step(Command.SETTLE)
         else:
-            self._feed(PART)
+            self._feed()
 
     def _put(self, data: bytes, *, last: bool) -> None:
         if data.isascii() and not self._decoder.getstate()[0]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import threading
-from collections.abc import Iterator
 from enum import IntEnum
 
 from tooltoolexec_executor.worker.v8 import HEADER_BYTES, IN_BYTES, OUT_UNITS
@@ -27,10 +26,9 @@ _IN_START = HEADER_BYTES + 2 * OUT_UNITS
 class Command(IntEnum):
     """What a step of the runtime does, as mailbox.js numbers it."""
 
-    START = 0
-    SETTLE = 1
-    FEED = 2
-    WAITS = 3
+    SETTLE = 0
+    FEED = 1
+    WAITS = 2
 
 
 class Mailbox:
@@ -111,11 +109,3 @@ class Mailbox:
 def _rejoin(parts: list[str]) -> str:
     """The parts as one text; a pair of surrogates that was cut in two is a character again."""
     return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
-def parts_of(text: bytes) -> Iterator[tuple[bytes, bool]]:
-    """`text` in pieces that fit the in area, and whether each is the last."""
-    if not text:
-        yield b"", True
-    for start in range(0, len(text), PART_BYTES):
-        yield text[start : start + PART_BYTES], start + PART_BYTES >= len(text)

@@ -85,7 +85,7 @@ class _Worker:
         assignment = self._receive()
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.
-        facts, job, script, connection = assignment
+        facts, script, connection = assignment
         self._gauge.reset()
         channel = Channel(connection, self._buffer, self._announce)
         courier = Courier(facts, self._mailbox, channel, self._gauge, self._control)
@@ -95,7 +95,7 @@ class _Worker:
         self._isolate.on_notify = loop.on_notify
         self._isolate.on_complete = loop.on_complete
         self._isolate.limit_heap(0 if facts.memory_mb is None else int(facts.memory_mb * MIB))
-        loop.begin(job, script)
+        loop.begin(script)
         watchdog = Watchdog(
             facts=facts,
             connection=connection,
@@ -113,16 +113,15 @@ class _Worker:
         with suppress(OSError):  # The daemon is gone; the watchdog sees it too.
             self._control.send(TAKEN)
 
-    def _receive(self) -> tuple[handover.Facts, bytes, bytes, socket.socket] | None:
+    def _receive(self) -> tuple[handover.Facts, bytes, socket.socket] | None:
         head, descriptors, _flags, _address = socket.recv_fds(self._control, handover.LENGTHS_BYTES, 1)
         if not head or not descriptors:
             return None
         connection = socket.socket(fileno=descriptors[0])
         head += self._exactly(handover.LENGTHS_BYTES - len(head))
-        facts_bytes, job_bytes, script_bytes = handover.unpack_lengths(head)
-        rest = self._exactly(facts_bytes + job_bytes + script_bytes)
-        script = rest[facts_bytes + job_bytes :]
-        return handover.unpack_facts(rest[:facts_bytes]), rest[facts_bytes:-script_bytes], script, connection
+        facts_bytes, script_bytes = handover.unpack_lengths(head)
+        rest = self._exactly(facts_bytes + script_bytes)
+        return handover.unpack_facts(rest[:facts_bytes]), rest[facts_bytes:], connection
 
     def _exactly(self, size: int) -> bytes:
         data = bytearray()

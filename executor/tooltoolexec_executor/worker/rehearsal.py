@@ -1,6 +1,6 @@
 """A throw-away run while the worker warms up, so that the first real one meets compiled code and touched pages.
 
-It goes through the whole path of a call and leaves nothing: `start` makes everything of a run afresh.
+It goes through the whole path of a call and leaves nothing: `enter` makes everything of a run afresh.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Never, cast
 
 import msgspec
 
-from tooltoolexec_executor.handover import Facts, job_and_script
+from tooltoolexec_executor.handover import Facts, script_of
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.loop import REST, Loop
@@ -135,8 +135,8 @@ def rehearse(
     isolate.on_complete = on_complete
     _touch(facts, sockets=sockets, buffer=buffer, courier=courier, loop=loop, gauge=gauge)
     execute = Execute(id=facts.id, code=_PROGRAM, providers=[ProviderSpec(name="store")])
-    job, script, _lines_before = job_and_script(execute, DEFAULTS)
-    loop.begin(job, script)
+    script, _lines_before = script_of(execute, DEFAULTS)
+    loop.begin(script)
 
 
 def _touch(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tooltoolexec_protocol.messages import ProviderSpec
 
@@ -20,13 +20,35 @@ LINES_AFTER = 2
 """How many of the script's lines stand after the program's."""
 
 
-def run_script(providers: Sequence[ProviderSpec], code: str, job: Mapping[str, Any]) -> tuple[str, int]:
-    """The script, and how many of its lines stand before the first line of `code`. The job is told that number, too."""
+class Script(NamedTuple):
+    """What V8 compiles for a run, in UTF-8, and where things are in it.
+
+    Attributes:
+        text: the script. A lone surrogate in it has become an escape, which means the same.
+        lines_before: how many lines stand before the program's first.
+        job_end: where the job ends, in bytes, when there are host sources; else 0. `check_script` needs it.
+    """
+
+    text: bytes
+    lines_before: int
+    job_end: int
+
+
+def run_script(providers: Sequence[ProviderSpec], code: str, job: Mapping[str, Any]) -> Script:
+    """The script of a run; `job` is what runtime/run.js reads of it."""
     head = entry_head(providers) + _BEGIN
     lines_before = head.count("\n")
     # As ASCII: what a host wrote may hold lone surrogates, and JSON's escapes mean the same in a script.
     literal = json.dumps({**job, "linesBefore": lines_before}, separators=(",", ":"))
-    return f'"use strict"; __enter({literal}, {head}{code}{_END}', lines_before
+    opening = f'"use strict"; __enter({literal}'
+    has_sources = any(p.prelude is not None or p.proxy_source is not None for p in providers)
+    text = f"{opening}, {head}{code}{_END}".encode("utf-8", "backslashreplace")
+    return Script(text, lines_before, len(opening) if has_sources else 0)
+
+
+def check_script(script: bytes, job_end: int) -> bytes:
+    """A script that has the host's sources checked one by one and runs nothing else, for when the whole one fails."""
+    return script[:job_end] + b", () => {});"
 
 
 def entry_head(providers: Sequence[ProviderSpec]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tooltoolexec_executor.entry import run_script
+from tooltoolexec_executor.entry import Script, run_script
 from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import Execute
 from tooltoolexec_protocol.names import tool_aliases
@@ -31,6 +31,7 @@ class Facts(msgspec.Struct, kw_only=True):
     memory_mb: float | None
     log_bytes: float | None = None
     lines_before: int = 0
+    job_end: int = 0
 
 
 # Made once, in the zygote: the first decoding into a type costs as much as the rest of a short run.
@@ -39,7 +40,7 @@ _DECODER = msgspec.json.Decoder(Facts)
 
 def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
     """A handover's bytes."""
-    script, lines_before = script_of(execute, limits)
+    script = script_of(execute, limits)
     facts = Facts(
         id=execute.id,
         queued_s=queued_s,
@@ -47,17 +48,16 @@ def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
         cpu_s=_bound(limits.cpu_s),
         memory_mb=_bound(limits.memory_mb),
         log_bytes=_bound(limits.log_bytes),
-        lines_before=lines_before,
+        lines_before=script.lines_before,
+        job_end=script.job_end,
     )
     head = msgspec.json.encode(facts)
-    return _LENGTHS.pack(len(head), len(script)) + head + script
+    return _LENGTHS.pack(len(head), len(script.text)) + head + script.text
 
 
-def script_of(execute: Execute, limits: EffectiveLimits) -> tuple[bytes, int]:
-    """What V8 compiles, and how many lines of it stand before the program's."""
-    script, lines_before = run_script(execute.providers, execute.code, _job_of(execute, limits))
-    # A lone surrogate becomes an escape, which means the same in a script.
-    return script.encode("utf-8", "backslashreplace"), lines_before
+def script_of(execute: Execute, limits: EffectiveLimits) -> Script:
+    """What V8 compiles."""
+    return run_script(execute.providers, execute.code, _job_of(execute, limits))
 
 
 def _job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:

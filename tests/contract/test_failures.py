@@ -90,7 +90,7 @@ async def test_lines_and_columns_are_those_of_the_callers_text(
         ("async () => { const = 1 }", "Unexpected token '='", 1, 21),
         ("async () => {\n  let a = ;\n}", "Unexpected token ';'", 2, 11),
         ("async () => {\n  return 'a\n}", "Invalid or unexpected token", 2, 10),
-        ("async () => {", "Unexpected token ')'", None, None),
+        ("async () => {", "Unexpected end of input", 1, 14),
         ("async () => { with (a) {} }", "Strict mode code may not include a with statement", 1, 15),
         ("async () => {\n\n  \u00e9 = ; }", "Unexpected token ';'", 3, 7),
     ],

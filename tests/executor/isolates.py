@@ -34,8 +34,7 @@ class Bench:
 
     def start(self, code: str, *, limits: EffectiveLimits = DEFAULTS, **fields: Any) -> None:
         execute = Execute(id="0" * 32, code=code, providers=[ProviderSpec(name="store")], **fields)
-        script, _lines_before = handover.script_of(execute, limits)
-        self.isolate.evaluate(script, 4)
+        self.isolate.evaluate(handover.script_of(execute, limits).text, 4)
         self.isolate.call("rest", 3)
         self._until_rest(2)
 

@@ -17,18 +17,19 @@ import time
 from collections.abc import Callable
 from typing import Any, Never
 
+from tooltoolexec_executor.entry import check_script
 from tooltoolexec_executor.handover import Facts
 from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox
-from tooltoolexec_executor.worker.syntax import fault_of
+from tooltoolexec_executor.worker.syntax import SyntaxFault, fault_of
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.errors import ProtocolError
 
 _MOMENT_S = 0.003
 
-STEP, REST, PART, SCRIPT = range(2, 6)
+STEP, REST, PART, SCRIPT, SOURCES = range(2, 7)
 """What a completion is of."""
 
 
@@ -53,6 +54,8 @@ class Loop:
         self._hold = hold
         self._wall_s = math.inf if facts.wall_s is None else facts.wall_s
         self._decoder = codecs.getincrementaldecoder("utf-8")()
+        # Set while the host's sources are checked, because the script with them and the program does not compile.
+        self._fault: SyntaxFault | None = None
         # Set while the thread waits for the client: the program computes nothing.
         self.is_parked = False
         # Set when the thread is about to end the process itself.
@@ -101,6 +104,8 @@ class Loop:
                 self._hold()
             if completion.failed:
                 self._fail(number, completion)
+            elif number == SOURCES and self._fault is not None:
+                self._fail_syntax(self._fault)  # The host's sources are well, so it is the program.
             elif number == REST:
                 self._rest()
             elif number == PART:
@@ -134,6 +139,8 @@ class Loop:
 
     def _rest(self) -> None:
         self._deliver()
+        if self._fault is not None:
+            return
         if self._mailbox.pending_calls == 0 and self._mailbox.timer_delay_ms < 0:
             if self._isolate.outgrew_heap:
                 # Running out of memory in a microtask raises nothing: the program just never goes on.
@@ -177,11 +184,18 @@ class Loop:
         if completion.out_of_memory or self._isolate.outgrew_heap:
             self._courier.fail("memory", texts.memory(self._facts.memory_mb or 0))
         elif completion.did_not_compile and fault is not None:
-            position = {"line": fault.line, "column": fault.column}
-            self._courier.fail("syntax", fault.message, name="SyntaxError", **position)
+            if number == SCRIPT and self._facts.job_end:
+                self._fault = fault
+                self._isolate.evaluate(check_script(self._script, self._facts.job_end), SOURCES)
+                return
+            self._fail_syntax(fault)
         elif number == SCRIPT:
             # The program's text closed what stands around it, and what came then threw.
             self._courier.fail("program", completion.text.partition(": ")[2].partition("\n")[0] or texts.UNSHOWABLE)
         else:
             self._courier.fail("crashed", texts.CRASHED, detail={"runtime": completion.text[:2000]})
+        self._finish()
+
+    def _fail_syntax(self, fault: SyntaxFault) -> Never:
+        self._courier.fail("syntax", fault.message, name="SyntaxError", line=fault.line, column=fault.column)
         self._finish()

@@ -135,8 +135,7 @@ def rehearse(
     isolate.on_complete = on_complete
     _touch(facts, sockets=sockets, buffer=buffer, courier=courier, loop=loop, gauge=gauge)
     execute = Execute(id=facts.id, code=_PROGRAM, providers=[ProviderSpec(name="store")])
-    script, _lines_before = script_of(execute, DEFAULTS)
-    loop.begin(script)
+    loop.begin(script_of(execute, DEFAULTS).text)
 
 
 def _touch(

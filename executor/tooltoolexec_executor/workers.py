@@ -132,7 +132,8 @@ class Worker:
             await trio.lowlevel.wait_readable(self._control)
             # `TAKEN`, or the end of one that had read the run. A socket that ends with bytes unread is reset instead:
             # that worker was killed a moment ago, while it was idle.
-            self._control.recv(len(TAKEN))
+            if self._control.recv(len(TAKEN), socket.MSG_PEEK) == TAKEN:
+                self._control.recv(len(TAKEN))  # Anything else, a fault among it, is for `report`.
         except OSError:
             raise WorkerGoneError("it ended while it was idle") from None
 

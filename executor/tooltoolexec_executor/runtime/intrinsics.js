@@ -53,7 +53,6 @@ const PromisePrototype = Promise.prototype;
 const ArrayBufferPrototype = ArrayBuffer.prototype;
 const DatePrototype = Date.prototype;
 const RegExpPrototype = RegExp.prototype;
-const SyntaxErrorPrototype = SyntaxError.prototype;
 const hasOwn = uncurry(Object.prototype.hasOwnProperty);
 const isEnumerable = uncurry(Object.prototype.propertyIsEnumerable);
 

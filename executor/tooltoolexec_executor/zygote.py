@@ -1,4 +1,4 @@
-"""The process that workers are forked from: V8 loaded and initialised, one thread, no isolate.
+"""The process that workers are forked from: V8 loaded, initialised and warmed up, one thread, no isolate.
 
     started by exec ─▶ imports, V8, the filter ─▶ "Z" ─▶ fork on request ─▶ … ─▶ end of file on the control socket: exit
 
@@ -19,6 +19,7 @@ import sys
 from contextlib import suppress
 from typing import Never
 
+from tooltoolexec_executor.hugepages import collapse_large_blocks
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.worker import v8
 from tooltoolexec_executor.worker.main import serve
@@ -40,6 +41,7 @@ def main() -> Never:
     try:
         runtime = v8.runtime_source()
         v8.load()
+        v8.warm_up(runtime)
         rehearse_messages()
         zygote = _Zygote(control, runtime, Lockdown())
     except Exception as error:
@@ -48,6 +50,7 @@ def main() -> Never:
     # What is imported now is never collected, so a child's collector touches (and copies) none of it.
     gc.collect()
     gc.freeze()
+    collapse_large_blocks()
     with suppress(BrokenPipeError):  # The daemon is gone already; reading will tell.
         control.send(READY)
     zygote.run()

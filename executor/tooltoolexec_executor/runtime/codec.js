@@ -12,31 +12,31 @@ const quote = (text) => JSONStringify(text);
 const ownValue = (object, key, value) =>
   ReflectDefineProperty(object, key, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
 
-const tagged = (tag, buffer, offset, length) => {
+function tagged(tag, buffer, offset, length) {
   const data = Uint8ArrayToBase64(new Uint8ArrayConstructor(buffer, offset, length));
   return { __proto__: null, [BINARY_KEY]: tag, data };
-};
+}
 
-const viewEnvelope = (view) => {
+function viewEnvelope(view) {
   const tag = TypedArrayTag(view); // undefined for a DataView
   if (tag === undefined) {
     return tagged("ArrayBufferView", DataViewBuffer(view), DataViewByteOffset(view), DataViewByteLength(view));
   }
   const name = tag === "Uint8Array" ? tag : "ArrayBufferView";
   return tagged(name, TypedArrayBuffer(view), TypedArrayByteOffset(view), TypedArrayByteLength(view));
-};
+}
 
 // Which built-in with a form of its own `value` descends from, by its chain of prototypes.
-const lineage = (value) => {
+function lineage(value) {
   for (let proto = ReflectGetPrototypeOf(value); proto !== null; proto = ReflectGetPrototypeOf(proto)) {
     if (proto === ObjectPrototype) return undefined;
     if (proto === MapPrototype || proto === SetPrototype || proto === PromisePrototype) return proto;
     if (proto === ArrayBufferPrototype) return proto;
   }
   return undefined;
-};
+}
 
-const mapForm = (map) => {
+function mapForm(map) {
   let textKeys = true;
   MapForEach(map, (_value, key) => {
     if (typeof key !== "string") textKeys = false;
@@ -48,16 +48,16 @@ const mapForm = (map) => {
     else ownValue(form, index++, [key, value]);
   });
   return form;
-};
+}
 
-const setForm = (set) => {
+function setForm(set) {
   const form = [];
   let index = 0;
   SetForEach(set, (value) => ownValue(form, index++, value));
   return form;
-};
+}
 
-const errorForm = (error) => {
+function errorForm(error) {
   const form = { __proto__: null, name: error.name, message: error.message };
   const keys = ReflectOwnKeys(error);
   for (let i = 0; i < keys.length; i++) {
@@ -66,10 +66,10 @@ const errorForm = (error) => {
   }
   if (hasOwn(error, "cause")) ownValue(form, "cause", error.cause);
   return form;
-};
+}
 
 // The form in which an object crosses where JSON alone would empty it; most objects are their own.
-const crossingForm = (value, path) => {
+function crossingForm(value, path) {
   const proto = ReflectGetPrototypeOf(value);
   if (proto === ObjectPrototype || proto === ArrayPrototype || proto === null) return value;
   if (ArrayBufferIsView(value)) return viewEnvelope(value);
@@ -84,7 +84,7 @@ const crossingForm = (value, path) => {
   } catch {
     return value; // It only looks like one: Object.create(Map.prototype).
   }
-};
+}
 
 // Where JSON.stringify stands, as a linked list of holders; `root` names the value itself.
 class Walk {
@@ -123,7 +123,7 @@ class Walk {
 
 // `value` as JSON text, or undefined where JSON has none (undefined, a function, a symbol).
 // Throws what JSON.stringify throws, and a TypeError for a promise or a nesting too deep.
-const stringifyWalk = (value, walk) => {
+function stringifyWalk(value, walk) {
   const path = () => walk.path();
   codecDepth++;
   try {
@@ -137,9 +137,9 @@ const stringifyWalk = (value, walk) => {
   } finally {
     codecDepth--;
   }
-};
+}
 
-const stringifyValue = (value, root) => {
+function stringifyValue(value, root) {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -152,24 +152,24 @@ const stringifyValue = (value, root) => {
     default:
       return value === null ? "null" : stringifyWalk(value, new Walk(root));
   }
-};
+}
 
 // A call's arguments as a JSON array. The list itself is the runtime's: no inherited toJSON or setter sees it.
-const stringifyArguments = (args) => {
+function stringifyArguments(args) {
   let text = "[";
   for (let i = 0; i < args.length; i++) {
     const item = stringifyValue(args[i], "argument " + (i + 1));
     text += (i === 0 ? "" : ",") + (item === undefined ? "null" : item);
   }
   return text + "]";
-};
+}
 
 const stringifyForDispatch = (value) => stringifyValue(value, "value");
 
 const base64Options = { __proto__: null, alphabet: "base64", lastChunkHandling: "strict" };
 
 // The bytes a tagged object stands for; undefined for every other object.
-const bytesOf = (object, keys) => {
+function bytesOf(object, keys) {
   if (keys.length !== 2 || !hasOwn(object, BINARY_KEY) || !hasOwn(object, "data")) return undefined;
   const tag = object[BINARY_KEY];
   const data = object.data;
@@ -184,9 +184,9 @@ const bytesOf = (object, keys) => {
   // The decoder skips blanks, the envelope allows none: they would make the text longer than its bytes need.
   if (data.length !== ((TypedArrayLength(bytes) + 2 - ((TypedArrayLength(bytes) + 2) % 3)) / 3) * 4) return undefined;
   return tag === "ArrayBuffer" ? TypedArrayBuffer(bytes) : bytes;
-};
+}
 
-const revive = (value, depth) => {
+function revive(value, depth) {
   if (typeof value !== "object" || value === null) return value;
   const isArray = ArrayIsArray(value);
   const keys = isArray ? undefined : ReflectOwnKeys(value);
@@ -205,10 +205,10 @@ const revive = (value, depth) => {
     }
   }
   return value;
-};
+}
 
 // The value of JSON text, bytes rebuilt. Text without a tag and too short to be nested too deep is taken as it is.
-const parseForDispatch = (text) => {
+function parseForDispatch(text) {
   const value = JSONParse(text);
   return text.length > 2 * VALUE_DEPTH || StringIndexOf(text, BINARY_KEY) !== -1 ? revive(value, 0) : value;
-};
+}

@@ -6,15 +6,15 @@ let groupIndent = "";
 let counters = new MapConstructor();
 let stopwatches = new MapConstructor();
 
-const resetConsole = () => {
+function resetConsole() {
   logBytes = droppedLines = 0;
   words[DROPPED_LINES] = 0;
   groupIndent = "";
   counters = new MapConstructor();
   stopwatches = new MapConstructor();
-};
+}
 
-const writeLine = (level, text) => {
+function writeLine(level, text) {
   if (run.settled) return;
   if (groupIndent !== "") text = groupIndent + StringReplaceAll(text, "\n", "\n" + groupIndent);
   if (level === "warn" || level === "trace") text = "[warn] " + text;
@@ -28,10 +28,10 @@ const writeLine = (level, text) => {
   }
   logBytes += bytes;
   post("l[" + quote(level) + "," + quote(text) + "]\n");
-};
+}
 
 // One directive of a format text, or undefined when the letter is none.
-const formatDirective = (letter, value) => {
+function formatDirective(letter, value) {
   switch (letter) {
     case "s":
       return typeof value === "bigint" || typeof value === "object" ? inspect(value, false) : inspectPrimitive(value, false);
@@ -52,9 +52,9 @@ const formatDirective = (letter, value) => {
     default:
       return undefined;
   }
-};
+}
 
-const formatLine = (args) => {
+function formatLine(args) {
   let text = "";
   let used = 0;
   if (args.length > 1 && typeof args[0] === "string") {
@@ -78,17 +78,17 @@ const formatLine = (args) => {
   }
   for (let i = used; i < args.length; i++) text += (i === 0 ? "" : " ") + inspect(args[i], typeof args[i] !== "string");
   return text;
-};
+}
 
 const label = (value) => (value === undefined ? "default" : inspectPrimitive(value, false));
 
-const logTimer = (name, args, end) => {
+function logTimer(name, args, end) {
   const key = label(name);
   const begun = MapGet(stopwatches, key);
   if (begun === undefined) return writeLine("warn", "No such label '" + key + "'");
   if (end) MapDelete(stopwatches, key);
   writeLine("log", key + ": " + (DateNow() - begun) + "ms" + (args.length > 0 ? " " + formatLine(args) : ""));
-};
+}
 
 const programConsole = {
   log: (...args) => writeLine("log", formatLine(args)),

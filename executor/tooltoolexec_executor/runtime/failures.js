@@ -4,7 +4,7 @@ const PROGRAM = "program.js";
 const LONGEST_MESSAGE = 256 * 1024;
 
 // The text of a frame that is the program's, its line counted from the program's first; empty for any other.
-const frameText = (site) => {
+function frameText(site) {
   if (CallSiteSource(site) !== PROGRAM) return "";
   const line = CallSiteLine(site) - run.linesBefore;
   if (line < 1) return "";
@@ -13,21 +13,21 @@ const frameText = (site) => {
   const place = PROGRAM + ":" + line + ":" + column;
   const prefix = "\n    at " + (CallSiteIsAsync(site) ? "async " : "");
   return prefix + (name === null || name === "eval" ? place : name + " (" + place + ")");
-};
+}
 
-const describeError = (error) => {
+function describeError(error) {
   try {
     return ErrorToString(error);
   } catch {
     return "Error";
   }
-};
+}
 
-const formatStack = (error, sites) => {
+function formatStack(error, sites) {
   let text = describeError(error);
   for (let i = 0; i < sites.length; i++) text += frameText(sites[i]);
   return text;
-};
+}
 
 ReflectDefineProperty(ErrorConstructor, "prepareStackTrace", {
   __proto__: null,
@@ -37,17 +37,17 @@ ReflectDefineProperty(ErrorConstructor, "prepareStackTrace", {
   configurable: false,
 });
 
-const stackOf = (error) => {
+function stackOf(error) {
   try {
     const stack = error.stack;
     return typeof stack === "string" ? stack : undefined;
   } catch {
     return undefined;
   }
-};
+}
 
 // The whole number at `at` in `text`, and where it ends.
-const numberAt = (text, at) => {
+function numberAt(text, at) {
   let value = 0;
   let end = at;
   for (; end < text.length; end++) {
@@ -56,32 +56,32 @@ const numberAt = (text, at) => {
     value = value * 10 + digit;
   }
   return { __proto__: null, value, end };
-};
+}
 
 // Line and column of the first program frame of a stack text.
-const positionIn = (stack) => {
+function positionIn(stack) {
   const at = stack === undefined ? -1 : StringIndexOf(stack, PROGRAM + ":");
   if (at === -1) return undefined;
   const line = numberAt(stack, at + PROGRAM.length + 1);
   const column = numberAt(stack, line.end + 1);
   return line.value > 0 && column.value > 0 ? { __proto__: null, line: line.value, column: column.value } : undefined;
-};
+}
 
-const cut = (text) => {
+function cut(text) {
   if (text.length <= LONGEST_MESSAGE) return text;
   const last = StringCharCodeAt(text, LONGEST_MESSAGE - 1);
   return StringSlice(text, 0, LONGEST_MESSAGE - (last >= 0xd800 && last < 0xdc00 ? 1 : 0)) + "…";
-};
+}
 
-const errorMessage = (error) => {
+function errorMessage(error) {
   const message = error.message;
   if (typeof message === "string" && message !== "") return message;
   if (message !== undefined && message !== "") return inspect(message, false);
   const name = error.name;
   return typeof name === "string" && name !== "" ? name : "Error";
-};
+}
 
-const thrownMessage = (thrown) => {
+function thrownMessage(thrown) {
   try {
     if (typeof thrown !== "object" || thrown === null) return inspect(thrown, false);
     if (ErrorIsError(thrown)) return errorMessage(thrown);
@@ -89,10 +89,10 @@ const thrownMessage = (thrown) => {
   } catch {
     return TEXTS.unshowable;
   }
-};
+}
 
 // The failure of a run that threw, as the JSON text of the protocol's Failure.
-const failureText = (kind, message, thrown) => {
+function failureText(kind, message, thrown) {
   let text = '{"kind":' + quote(kind) + ',"message":' + quote(cut(message));
   if (typeof thrown === "object" && thrown !== null && ErrorIsError(thrown)) {
     const stack = stackOf(thrown);
@@ -108,4 +108,4 @@ const failureText = (kind, message, thrown) => {
     if (stack !== undefined) text += ',"stack":' + quote(cut(stack));
   }
   return text + "}";
-};
+}

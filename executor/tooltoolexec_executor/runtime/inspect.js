@@ -8,10 +8,10 @@ const MAX_TEXT = 10_000;
 
 // Proxies cannot be told from their targets afterwards, so the runtime keeps note of the program's.
 const knownProxies = new WeakSet();
-const noted = (proxy) => {
+function noted(proxy) {
   WeakSetAdd(knownProxies, proxy);
   return proxy;
-};
+}
 const makeRevocable = ProxyConstructor.revocable;
 ProxyConstructor.revocable = (target, handler) => {
   const pair = makeRevocable(target, handler);
@@ -23,16 +23,16 @@ globalThis.Proxy = new ProxyConstructor(ProxyConstructor, {
   construct: (target, args, newTarget) => noted(ReflectConstruct(target, args, newTarget)),
 });
 
-const isIdentifier = (key) => {
+function isIdentifier(key) {
   for (let i = 0; i < key.length; i++) {
     const unit = StringCharCodeAt(key, i);
     const letter = (unit | 32) >= 97 && (unit | 32) <= 122;
     if (!(letter || unit === 95 || unit === 36 || (i > 0 && unit >= 48 && unit <= 57))) return false;
   }
   return key.length > 0;
-};
+}
 
-const quoteText = (text) => {
+function quoteText(text) {
   const json = quote(text.length > MAX_TEXT ? StringSlice(text, 0, MAX_TEXT) : text);
   const inner = StringReplaceAll(StringSlice(json, 1, -1), '\\"', '"');
   const more = text.length > MAX_TEXT ? "... " + (text.length - MAX_TEXT) + " more characters" : "";
@@ -40,20 +40,20 @@ const quoteText = (text) => {
   if (StringIndexOf(text, '"') === -1) return '"' + inner + '"' + more;
   if (StringIndexOf(text, "`") === -1) return "`" + inner + "`" + more;
   return "'" + StringReplaceAll(inner, "'", "\\'") + "'" + more;
-};
+}
 
-const inspectKey = (key) => {
+function inspectKey(key) {
   if (typeof key === "symbol") return "[" + SymbolToString(key) + "]";
   return isIdentifier(key) ? key : quoteText(key);
-};
+}
 
 // The own data property `key` of `object`, without running a getter.
-const dataProperty = (object, key) => {
+function dataProperty(object, key) {
   const descriptor = ReflectGetOwnPropertyDescriptor(object, key);
   return descriptor !== undefined && hasOwn(descriptor, "value") ? descriptor.value : undefined;
-};
+}
 
-const constructorName = (object) => {
+function constructorName(object) {
   for (let proto = object, steps = 0; proto !== null && steps < 100; proto = ReflectGetPrototypeOf(proto), steps++) {
     if (WeakSetHas(knownProxies, proto)) return "Object";
     const constructor = dataProperty(proto, "constructor");
@@ -63,17 +63,17 @@ const constructorName = (object) => {
     }
   }
   return null;
-};
+}
 
-const inspectFunction = (fn) => {
+function inspectFunction(fn) {
   const name = dataProperty(fn, "name");
   const source = FunctionToString(fn);
   const kind = StringIndexOf(source, "class") === 0 ? "class" : StringIndexOf(source, "async") === 0 ? "AsyncFunction" : "Function";
   if (kind === "class") return "[class " + (typeof name === "string" && name ? name : "(anonymous)") + "]";
   return "[" + kind + (typeof name === "string" && name ? ": " + name : " (anonymous)") + "]";
-};
+}
 
-const inspectPrimitive = (value, nested) => {
+function inspectPrimitive(value, nested) {
   switch (typeof value) {
     case "string":
       return nested ? quoteText(value) : value;
@@ -86,7 +86,7 @@ const inspectPrimitive = (value, nested) => {
     default:
       return "" + value; // undefined, a boolean or null
   }
-};
+}
 
 // One inspection: the objects being rendered (for cycles) and the room that is left.
 class Inspection {
@@ -216,11 +216,11 @@ class Inspection {
   }
 }
 
-const inspect = (value, nested) => {
+function inspect(value, nested) {
   if (typeof value !== "object" && typeof value !== "function") return inspectPrimitive(value, nested);
   try {
     return new Inspection().value(value);
   } catch {
     return "[value that cannot be shown]";
   }
-};
+}

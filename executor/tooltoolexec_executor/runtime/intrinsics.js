@@ -105,16 +105,16 @@ for (const name of ["WebAssembly", "SharedArrayBuffer", "Atomics", "Finalization
 }
 
 // `template` with its named places filled, as texts.compose does on the host's side.
-const compose = (template, name, fact, secondName, secondFact) => {
+function compose(template, name, fact, secondName, secondFact) {
   const place = "{" + name + "}";
   const at = StringIndexOf(template, place);
   const head = StringSlice(template, 0, at) + fact;
   const tail = StringSlice(template, at + place.length);
   return head + (secondName === undefined ? tail : compose(tail, secondName, secondFact));
-};
+}
 
 // UTF-8 bytes of `text`; a lone surrogate counts as the three bytes of its replacement.
-const utf8Length = (text) => {
+function utf8Length(text) {
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
     const unit = StringCharCodeAt(text, i);
@@ -126,4 +126,4 @@ const utf8Length = (text) => {
     }
   }
   return bytes;
-};
+}

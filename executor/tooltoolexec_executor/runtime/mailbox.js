@@ -30,7 +30,7 @@ const FEED = 1;
 const WAITS = 2;
 
 // Write `text` behind the head and publish it; a text larger than the area leaves in parts.
-const post = (text) => {
+function post(text) {
   let done = 0;
   while (done < text.length) {
     const head = words[HEAD];
@@ -40,14 +40,14 @@ const post = (text) => {
     done += part;
     if (done < text.length) notify();
   }
-};
+}
 
 // Arrays whose every index exists, so that filling them reaches no setter: what fromCharCode is applied to.
 const makeChunk = (length) => ({ __proto__: null, length, units: new Array(length).fill(0) });
 const chunks = [makeChunk(2048), makeChunk(64), makeChunk(1)];
 
 // The text Python left in the in area: bytes of ASCII (width 1) or UTF-16 units (width 2).
-const takeInbound = () => {
+function takeInbound() {
   const length = words[IN_LENGTH];
   const area = words[IN_WIDTH] === 1 ? inBytes : inUnits;
   let text = "";
@@ -63,15 +63,15 @@ const takeInbound = () => {
   }
   words[IN_LENGTH] = 0;
   return text;
-};
+}
 
 // A message too large for the area comes in parts; the last one is taken by `takeMessage`.
 let inboundParts = "";
-const feed = () => {
+function feed() {
   inboundParts += takeInbound();
-};
-const takeMessage = () => {
+}
+function takeMessage() {
   const text = inboundParts + takeInbound();
   inboundParts = "";
   return text;
-};
+}

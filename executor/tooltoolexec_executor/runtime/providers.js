@@ -4,16 +4,16 @@
 let pendingCalls = new MapConstructor();
 
 // A promise whose `constructor` is its own, so that `await` on it asks no prototype a program could have changed.
-const ownPromise = (executor) => {
+function ownPromise(executor) {
   const promise = new PromiseConstructor(executor);
   ReflectDefineProperty(promise, "constructor", { __proto__: null, value: PromiseConstructor });
   return promise;
-};
+}
 
 const errorEnvelope = (message) => '{"error":' + quote(message) + "}";
 
 // Send one call and promise the envelope's text. Throws what stops a call at the call site.
-const sendCall = (provider, tool, argsText) => {
+function sendCall(provider, tool, argsText) {
   if (run.settled) return ownPromise((resolve) => resolve(errorEnvelope(TEXTS.completed)));
   if (!run.hasDispatch) {
     return ownPromise((resolve) => resolve(errorEnvelope(compose(TEXTS.toolNotFound, "tool", tool))));
@@ -40,10 +40,10 @@ const sendCall = (provider, tool, argsText) => {
   }
   words[PENDING_CALLS]++;
   return promise;
-};
+}
 
 // A parsed value as JSON text again. Its own `toJSON` of undefined, which JSON omits, hides an inherited one.
-const parsedText = (value) => {
+function parsedText(value) {
   const hideToJSON = (item) => {
     if (typeof item !== "object" || item === null) return;
     const keys = ReflectOwnKeys(item);
@@ -52,10 +52,10 @@ const parsedText = (value) => {
   };
   hideToJSON(value);
   return JSONStringify(value);
-};
+}
 
 // The value in an envelope. Only its own keys count.
-const openEnvelope = (text) => {
+function openEnvelope(text) {
   let envelope;
   try {
     envelope = JSONParse(text);
@@ -74,14 +74,14 @@ const openEnvelope = (text) => {
   if (!hasOwn(envelope, "result")) return undefined;
   const needsCare = text.length > 2 * VALUE_DEPTH || StringIndexOf(text, BINARY_KEY) !== -1;
   return needsCare ? revive(envelope.result, 0) : envelope.result;
-};
+}
 
-const payloadOf = (value) => {
+function payloadOf(value) {
   if (value === undefined || value === null) return "{}";
   return stringifyValue(value, "argument 1") ?? "{}";
-};
+}
 
-const makeProvider = (spec) => {
+function makeProvider(spec) {
   const { name, positional } = spec;
   const aliases = { __proto__: null };
   for (let i = 0; i < spec.aliases.length; i++) aliases[spec.aliases[i][0]] = spec.aliases[i][1];
@@ -99,19 +99,19 @@ const makeProvider = (spec) => {
     },
   };
   return noted(new ProxyConstructor({}, handler));
-};
+}
 
-const protocolFault = (code, message) => {
+function protocolFault(code, message) {
   run.settled = true;
   post("x[" + quote(code) + "," + quote(message) + "]\n");
   notify();
-};
+}
 
 const isAnswer = (answer) =>
   ArrayIsArray(answer) && answer.length === 2 && typeof answer[0] === "number" && typeof answer[1] === "string";
 
 // The answers in the message Python left; undefined, and the fault told, when it is not what the protocol allows.
-const readAnswers = (text) => {
+function readAnswers(text) {
   let message;
   try {
     message = JSONParse(text);
@@ -132,10 +132,10 @@ const readAnswers = (text) => {
     if (!isAnswer(answers[i])) return protocolFault("malformed", "An answer is [number, text].");
   }
   return answers;
-};
+}
 
 // Settle the calls that the message answers. One that nobody waits for is dropped: it may be late, or given twice.
-const takeAnswers = (text) => {
+function takeAnswers(text) {
   const answers = readAnswers(text);
   if (answers === undefined) return;
   for (let i = 0; i < answers.length; i++) {
@@ -145,20 +145,20 @@ const takeAnswers = (text) => {
     words[PENDING_CALLS]--;
     call.resolve(answers[i][1]);
   }
-};
+}
 
 // Which calls the program waits for, at most ten of them, as the record `w`.
-const postWaits = () => {
+function postWaits() {
   let text = "";
   let left = 10;
   MapForEach(pendingCalls, (call) => {
     if (left-- > 0) text += (text === "" ? "" : ",") + "[" + quote(call.provider) + "," + quote(call.tool) + "]";
   });
   post("w[" + text + "]\n");
-};
+}
 
 // What the entry scope may use by name. `proxy`, `source` and `run` are for the script alone.
-const makeEntryScope = (specs) => {
+function makeEntryScope(specs) {
   const entry = {
     __proto__: null,
     console: programConsole,
@@ -176,4 +176,4 @@ const makeEntryScope = (specs) => {
     run: runProgram,
   };
   return entry;
-};
+}

@@ -3,7 +3,7 @@
 // Everything that belongs to the run under way; made afresh by `enter`.
 let run = { __proto__: null, settled: true };
 
-const beginRun = (job) => {
+function beginRun(job) {
   run = {
     __proto__: null,
     settled: false,
@@ -24,24 +24,24 @@ const beginRun = (job) => {
   words[SENT_CALLS] = 0;
   words[TIMER_DELAY] = -1;
   resetConsole();
-};
+}
 
-const finish = (fields) => {
+function finish(fields) {
   run.settled = true;
   post("d" + fields + (run.warnings === "" ? "" : ',"warnings":[' + run.warnings + "]") + "\n");
   notify(); // Comes back only from a rehearsal, which the real run follows.
   awaitScript();
-};
+}
 
 const fail = (kind, message, thrown) => finish('"failure":' + failureText(kind, message, thrown));
 
-const warn = (text) => {
+function warn(text) {
   run.warnings += (run.warnings === "" ? "" : ",") + quote(text);
-};
+}
 
 const noticeUncaught = (error) => writeLine("error", "Uncaught " + inspect(error, true));
 
-const succeed = (value) => {
+function succeed(value) {
   let text;
   const walk = new Walk("result");
   try {
@@ -61,24 +61,24 @@ const succeed = (value) => {
     if (bytes > run.payloadLimit) return fail("payload", compose(TEXTS.payload, "n", bytes, "m", run.payloadLimit));
   }
   finish('"result":' + text);
-};
+}
 
-const failSource = (spec, error) => {
+function failSource(spec, error) {
   const message = typeof error === "string" ? error : thrownMessage(error);
   fail("provider_source", compose(TEXTS.providerSource, "name", spec.name, "message", message));
-};
+}
 
-const compileError = (source) => {
+function compileError(source) {
   try {
     indirectEval('"use strict";' + source);
     return undefined;
   } catch (error) {
     return error;
   }
-};
+}
 
 // Host sources are compiled on their own before the entry, so that a fault is laid at its provider's door.
-const checkSources = (specs) => {
+function checkSources(specs) {
   let declared = ""; // Everything up to this provider: two sources may also clash with each other.
   for (let i = 0; i < specs.length; i++) {
     const { name, proxySource, prelude } = specs[i];
@@ -99,11 +99,11 @@ const checkSources = (specs) => {
     }
   }
   return true;
-};
+}
 
 // The script calls `__enter` with its job and its body, which declares the providers, runs the preludes and ends with
 // `entry.run`. Both are there for one call: the program stands inside the body and could name them.
-const enter = (job, body) => {
+function enter(job, body) {
   delete globalThis.__enter;
   beginRun(job);
   if (job.hasSources && checkSources(job.providers) !== true) return;
@@ -113,11 +113,11 @@ const enter = (job, body) => {
     if (run.source === -1) fail("program", thrownMessage(error), error);
     else failSource(job.providers[run.source], error);
   }
-};
+}
 const awaitScript = () => defineGlobal("__enter", enter);
 awaitScript();
 
-const runProgram = (evaluate) => {
+function runProgram(evaluate) {
   if (run.hasProgram) return;
   run.hasProgram = true;
   let program;
@@ -127,7 +127,7 @@ const runProgram = (evaluate) => {
     return fail("program", thrownMessage(error), error);
   }
   settleProgram(program);
-};
+}
 
 const settleProgram = async (program) => {
   let value;
@@ -140,19 +140,19 @@ const settleProgram = async (program) => {
 };
 
 // The command SETTLE: an answer has come, or a timer may be due.
-const settle = () => {
+function settle() {
   const text = takeMessage();
   if (text !== "") takeAnswers(text);
   if (!run.settled) fireDueTimer();
-};
+}
 
 // Python calls `rest` after each step; it runs once the step's microtasks are done.
-const rest = () => {
+function rest() {
   words[TIMER_DELAY] = timerDelay();
-};
+}
 
 // One function for all but `rest`, so that the worker fetches two handles while it starts and not five.
-const step = () => {
+function step() {
   switch (words[COMMAND]) {
     case SETTLE:
       return settle();
@@ -161,6 +161,6 @@ const step = () => {
     case WAITS:
       return postWaits();
   }
-};
+}
 
 return { __proto__: null, step, rest };

@@ -49,12 +49,12 @@ class TimerHeap {
 
 let timers = new TimerHeap();
 
-const delayOf = (delay) => {
+function delayOf(delay) {
   const number = +delay;
   return number >= 1 && number <= LONGEST_DELAY ? number - (number % 1) : 1;
-};
+}
 
-const startTimer = (callback, delay, args, every) => {
+function startTimer(callback, delay, args, every) {
   if (typeof callback !== "function") throw new TypeErrorConstructor("The callback of a timer must be a function.");
   const id = ++timers.lastId;
   const wait = delayOf(delay);
@@ -63,18 +63,18 @@ const startTimer = (callback, delay, args, every) => {
   MapSet(timers.byId, id, timer);
   timers.add(timer);
   return id;
-};
+}
 
-const clearTimer = (id) => {
+function clearTimer(id) {
   const timer = typeof id === "number" ? MapGet(timers.byId, id) : undefined;
   if (timer === undefined) return;
   timer.cleared = true;
   timer.callback = timer.args = undefined;
   MapDelete(timers.byId, id);
-};
+}
 
 // Fire the earliest timer if it is due. An exception in it is the program's, and like a rejection nobody awaits.
-const fireDueTimer = () => {
+function fireDueTimer() {
   const timer = timers.first();
   if (timer === undefined || timer.due > DateNow()) return;
   timers.removeFirst();
@@ -91,13 +91,13 @@ const fireDueTimer = () => {
   } catch (error) {
     noticeUncaught(error);
   }
-};
+}
 
 // Milliseconds until the next timer, -1 without one.
-const timerDelay = () => {
+function timerDelay() {
   const timer = timers.first();
   return timer === undefined ? -1 : MathMax(0, timer.due - DateNow());
-};
+}
 
 const defineGlobal = (name, value) =>
   ReflectDefineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });

@@ -1,0 +1,74 @@
+"""mini-racer's C interface: its library, loaded without the package around it.
+
+The package imports asyncio and more, all of which every forked worker would carry along: their pages are copied,
+counted and freed with each. What is declared here is held to the package's own declarations by a test.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_FLAGS = "--single-threaded"
+
+
+class _Content(ctypes.Union):
+    _fields_ = (
+        ("value_ptr", ctypes.c_void_p),
+        ("bytes_val", ctypes.POINTER(ctypes.c_char)),
+        ("char_p_val", ctypes.c_char_p),
+        ("int_val", ctypes.c_int64),
+        ("double_val", ctypes.c_double),
+    )
+
+
+class Value(ctypes.Structure):
+    """What crosses the interface: `type` says how `value` is to be read, `len` how long it is."""
+
+    _pack_ = 1
+    _fields_ = (("value", _Content), ("len", ctypes.c_size_t), ("type", ctypes.c_uint8))
+
+
+Handle = ctypes.POINTER(Value)
+Callback = ctypes.CFUNCTYPE(None, ctypes.c_uint64, Handle)
+
+_CONTEXT = _NUMBER = ctypes.c_uint64
+SIGNATURES: dict[str, tuple[list[Any], Any]] = {
+    "mr_init_v8": ([ctypes.c_char_p, ctypes.c_char_p], ctypes.c_int),
+    "mr_v8_version": ([], ctypes.c_char_p),
+    "mr_init_context": ([Callback], _CONTEXT),
+    "mr_free_context": ([_CONTEXT], ctypes.c_int),
+    "mr_eval": ([_CONTEXT, Handle, _NUMBER], _NUMBER),
+    "mr_call_function": ([_CONTEXT, Handle, Handle, Handle, _NUMBER], _NUMBER),
+    "mr_alloc_int_val": ([_CONTEXT, ctypes.c_int64, ctypes.c_uint8], Handle),
+    "mr_alloc_string_val": ([_CONTEXT, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint8], Handle),
+    "mr_free_value": ([_CONTEXT, Handle], ctypes.c_int),
+    "mr_get_object_item": ([_CONTEXT, Handle, Handle], Handle),
+    "mr_set_object_item": ([_CONTEXT, Handle, Handle, Handle], Handle),
+    "mr_make_js_callback": ([_CONTEXT, _NUMBER], Handle),
+    "mr_set_hard_memory_limit": ([_CONTEXT, ctypes.c_size_t], ctypes.c_int),
+    "mr_hard_memory_limit_reached": ([_CONTEXT], ctypes.c_bool),
+}
+"""The functions used, each with its arguments' types and its result's (`int`, ctypes' default, where there is none)."""
+
+
+@cache
+def library() -> Any:
+    """The library, with V8 initialised in this process.
+
+    Raises:
+        OSError, ImportError: it is not there or cannot be loaded.
+    """
+    package = importlib.util.find_spec("py_mini_racer")
+    if package is None or package.origin is None:
+        raise ImportError("mini-racer is not installed")
+    folder = Path(package.origin).parent
+    loaded = ctypes.CDLL(str(folder / "libmini_racer.so"))
+    for name, (arguments, result) in SIGNATURES.items():
+        function = getattr(loaded, name)
+        function.argtypes, function.restype = arguments, result
+    loaded.mr_init_v8(_FLAGS.encode(), str(folder / "icudtl.dat").encode())
+    return loaded

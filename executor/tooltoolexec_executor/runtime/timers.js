@@ -65,13 +65,14 @@ function startTimer(callback, delay, args, every) {
   return id;
 }
 
-function clearTimer(id) {
+// An arrow function, as all that programs are given: no prototype, no constructor.
+const clearTimer = (id) => {
   const timer = typeof id === "number" ? MapGet(timers.byId, id) : undefined;
   if (timer === undefined) return;
   timer.cleared = true;
   timer.callback = timer.args = undefined;
   MapDelete(timers.byId, id);
-}
+};
 
 // Fire the earliest timer if it is due. An exception in it is the program's, and like a rejection nobody awaits.
 function fireDueTimer() {

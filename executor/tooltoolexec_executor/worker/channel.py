@@ -34,8 +34,8 @@ class Channel:
     Args:
         connection: the socket.
         buffer: for all reads; made ahead, because its pages cost as much as a short run.
-        announce: called once, before anything leaves. Until the daemon knows that this worker has the run, it may give
-            the connection to another one; and it need not know before.
+        announce: called once, with the first bytes that leave: the daemon learns that this worker has the run. Right
+            after them, because the daemon, woken first, might take the processor from worker and client.
     """
 
     def __init__(self, connection: socket.socket, buffer: bytearray, announce: Callable[[], None]) -> None:
@@ -67,19 +67,24 @@ class Channel:
             PeerGoneError: nobody will read it.
         """
         with self._lock:
-            self._announce_once()
-            while self._unsent:
-                data = self._unsent[0]
-                try:
-                    count = self._socket.send(data)
-                except BlockingIOError:
-                    return False
-                except OSError:
-                    raise PeerGoneError from None
-                if count == len(data):
-                    self._unsent.popleft()
-                else:
-                    self._unsent[0] = data[count:]
+            try:
+                return self._send_queued()
+            finally:
+                self._announce_once()
+
+    def _send_queued(self) -> bool:
+        while self._unsent:
+            data = self._unsent[0]
+            try:
+                count = self._socket.send(data)
+            except BlockingIOError:
+                return False
+            except OSError:
+                raise PeerGoneError from None
+            if count == len(data):
+                self._unsent.popleft()
+            else:
+                self._unsent[0] = data[count:]
         return True
 
     def announce(self) -> None:

@@ -13,7 +13,9 @@ import queue
 import signal
 import socket
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Never
 
 from tooltoolexec_executor import handover
@@ -34,7 +36,7 @@ _UNWATCHED_S = 0.005
 READY = b"R"
 """The worker's first byte on the control socket: it can take a run."""
 TAKEN = b"T"
-"""Its next byte, before it tells anything to anybody else: it has the run."""
+"""Its next byte, with its first to the client: it has the run."""
 FAULT = b"F"
 """The worker itself failed; a frame with the reason follows."""
 
@@ -59,7 +61,7 @@ class _Worker:
         self._isolate = Isolate(runtime, lambda: _end_with_fault(control))
         self._mailbox = Mailbox(self._isolate.memory)
         self._buffer = bytearray(BUFFER_BYTES)
-        self._watchdogs: queue.SimpleQueue[Watchdog] = queue.SimpleQueue()
+        self._watchdogs: queue.SimpleQueue[Callable[[], Watchdog]] = queue.SimpleQueue()
 
     def live(self, *, rehearsed: bool) -> Never:
         if rehearsed:
@@ -77,16 +79,16 @@ class _Worker:
             self._isolate.on_complete = lambda _number, _completion: self._take_run()
             self._isolate.call("rest", REST)
         signal.sigwait({signal.SIGALRM})
-        self._watchdogs.get().watch()
+        self._watchdogs.get()().watch()
 
     def _take_run(self) -> None:
         """On the isolate's thread: wait for a run, begin it, and let the main thread watch it."""
+        self._gauge.reset()  # Nothing happens between here and the run that it could miss.
         self._control.sendall(READY)
         assignment = self._receive()
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.
         facts, script, connection = assignment
-        self._gauge.reset()
         channel = Channel(connection, self._buffer, self._announce)
         courier = Courier(facts, self._mailbox, channel, self._gauge, self._control)
         loop = Loop(
@@ -96,7 +98,9 @@ class _Worker:
         self._isolate.on_complete = loop.on_complete
         self._isolate.limit_heap(0 if facts.memory_mb is None else int(facts.memory_mb * MIB))
         loop.begin(script)
-        watchdog = Watchdog(
+        # The isolate begins when this thread is done here, so the watchdog is made by the thread that becomes it.
+        watchdog = partial(
+            Watchdog,
             facts=facts,
             connection=connection,
             control=self._control,

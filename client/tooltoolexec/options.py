@@ -10,7 +10,7 @@ from tooltoolexec.logs import OnLog
 from tooltoolexec.provider import Provider
 from tooltoolexec_protocol.envelope import Dispatch
 from tooltoolexec_protocol.limits import Limits
-from tooltoolexec_protocol.messages import Execute, WireLimits
+from tooltoolexec_protocol.messages import AskedLimits, Execute
 
 
 class RunOptions(TypedDict, total=False):
@@ -59,6 +59,6 @@ def build_request(
         code=code,
         providers=[provider.spec() for provider in providers],
         dispatch=answers_calls,
-        limits=WireLimits() if limits is None else WireLimits.of(limits),
+        limits=AskedLimits() if limits is None else AskedLimits.of(limits),
         labels=dict(labels),
     )

@@ -18,6 +18,8 @@ _JSON_NAMES = {
     "prelude": "prelude",
     "proxySource": "proxy_source",
 }
+_TEXT_OR_NONE = str | None
+_NO_LISTS = (str, bytes, Mapping)
 
 
 @dataclass(frozen=True, init=False)
@@ -49,6 +51,9 @@ class Tool:
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "signature", _signature_of(function))
+
+
+_TOOLS = (str, Tool)
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -90,16 +95,17 @@ class Provider:
         _require("name", self.name, str)
         _require("positional_args", self.positional_args, bool)
         _require("expose_errors", self.expose_errors, bool)
-        _require("prelude", self.prelude, str | None)
-        _require("proxy_source", self.proxy_source, str | None)
-        if isinstance(self.tools, str | bytes | Mapping) or not isinstance(self.tools, Iterable):
+        _require("prelude", self.prelude, _TEXT_OR_NONE)
+        _require("proxy_source", self.proxy_source, _TEXT_OR_NONE)
+        if isinstance(self.tools, _NO_LISTS) or not isinstance(self.tools, Iterable):
             raise TypeError(f"a provider's tools are a list, not {type(self.tools).__name__}")
-        items = tuple(item if isinstance(item, str | Tool) else Tool(item) for item in self.tools)
+        items = tuple([item if isinstance(item, _TOOLS) else Tool(item) for item in self.tools])
         object.__setattr__(self, "tools", items)
-        names = [tool.name for tool in self.functions]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"provider {self.name!r} has two functions named {name!r}")
+        names: set[str] = set()
+        for tool in self.functions:
+            if tool.name in names:
+                raise ValueError(f"provider {self.name!r} has two functions named {tool.name!r}")
+            names.add(tool.name)
 
     @property
     def functions(self) -> list[Tool]:

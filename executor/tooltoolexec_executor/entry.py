@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tooltoolexec_protocol.messages import ProviderSpec
 
 # Two kinds of brackets around the program: text that closes one of them by mistake does not compile.
@@ -38,12 +40,17 @@ def run_script(providers: Sequence[ProviderSpec], code: str, job: Mapping[str, A
     """The script of a run; `job` is what runtime/run.js reads of it."""
     head = entry_head(providers) + _BEGIN
     lines_before = head.count("\n")
-    # As ASCII: what a host wrote may hold lone surrogates, and JSON's escapes mean the same in a script.
-    literal = json.dumps({**job, "linesBefore": lines_before}, separators=(",", ":"))
-    opening = f'"use strict"; __enter({literal}'
+    opening = f'"use strict"; __enter({_literal({**job, "linesBefore": lines_before})}'
     has_sources = any(p.prelude is not None or p.proxy_source is not None for p in providers)
     text = f"{opening}, {head}{code}{_END}".encode("utf-8", "backslashreplace")
-    return Script(text, lines_before, len(opening) if has_sources else 0)
+    return Script(text, lines_before, len(opening.encode()) if has_sources else 0)
+
+
+def _literal(job: Mapping[str, Any]) -> str:
+    try:
+        return msgspec.json.encode(job).decode()
+    except UnicodeEncodeError:  # What a host wrote holds a lone surrogate, which only an escape can say.
+        return json.dumps(job)
 
 
 def check_script(script: bytes, job_end: int) -> bytes:

@@ -106,7 +106,7 @@ class Connection:
         body = self._reader.next_body(self.frame_bound)
         if body is None:
             return None
-        message = decode(body, strict_fields=not self.is_client)
+        message = decode(body)
         after = self._after(type(message), sender_is_client=not self.is_client)
         if after is None:
             raise ProtocolError("unexpected", f"The {tag_of(type(message))} message has no place here.")

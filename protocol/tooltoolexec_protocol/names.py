@@ -74,7 +74,9 @@ def tool_aliases(provider: ProviderSpec) -> dict[str, str]:
 
 def identifier_form(tool: str) -> str:
     """How a program may write `tool` after a dot; empty when nothing of it can stand there."""
-    name = _OUTSIDE.sub("", _BLANK_LIKE.sub("_", tool))
-    if name[:1].isdigit():
-        name = "_" + name
+    name = tool
+    if _IDENTIFIER.fullmatch(tool) is None:
+        name = _OUTSIDE.sub("", _BLANK_LIKE.sub("_", tool))
+        if name[:1].isdigit():
+            name = "_" + name
     return name + "_" if name in REFUSED_WORDS else name

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tooltoolexec_protocol.limits import EffectiveLimits, Limits
 from tooltoolexec_protocol.messages import (
     Answers,
+    AskedLimits,
     Calls,
     Done,
     Execute,
@@ -36,6 +37,8 @@ REFUSAL_CODES = (
 )  # fmt: skip
 
 _DEFAULTS = '{"wall_s":30.0,"cpu_s":10.0,"memory_mb":128,"payload_bytes":4194304,"log_bytes":262144,"calls":1000}'
+
+UNBOUNDED = EffectiveLimits(**dict.fromkeys(Limits.__slots__, float("inf")))
 
 WIRE: dict[str, tuple[Message, str]] = {
     "hello": (
@@ -72,7 +75,7 @@ WIRE: dict[str, tuple[Message, str]] = {
                 ProviderSpec(name="c", positional_args=False, prelude="p", proxy_source="s"),
             ],
             dispatch=False,
-            limits=WireLimits(wall_s=1.5, memory_mb=64.0),
+            limits=AskedLimits(wall_s=1.5, memory_mb=64.0),
             labels={"k": "v"},
         ),
         (f'{{"type":"execute","id":"{ID}","code":"1","providers":[{{"name":"a","tools":["b"]}},'
@@ -81,7 +84,7 @@ WIRE: dict[str, tuple[Message, str]] = {
     ),
     "execute_shortest": (Execute(id=ID, code=""), f'{{"type":"execute","id":"{ID}","code":""}}'),
     "execute_without_any_bound": (
-        Execute(id=ID, code="", limits=WireLimits.of(EffectiveLimits(**dict.fromkeys(Limits.__slots__, float("inf"))))),
+        Execute(id=ID, code="", limits=AskedLimits.of(UNBOUNDED)),
         (f'{{"type":"execute","id":"{ID}","code":"","limits":{{"wall_s":null,"cpu_s":null,"memory_mb":null,'
         '"payload_bytes":null,"log_bytes":null,"calls":null}}'),
     ),

@@ -47,10 +47,11 @@ def run_script(providers: Sequence[ProviderSpec], code: str, job: Mapping[str, A
 
 
 def _literal(job: Mapping[str, Any]) -> str:
+    """`job` as JSON in a text literal: V8 reads it faster than an object literal it meets but once."""
     try:
-        return msgspec.json.encode(job).decode()
+        return msgspec.json.encode(msgspec.json.encode(job).decode()).decode()
     except UnicodeEncodeError:  # What a host wrote holds a lone surrogate, which only an escape can say.
-        return json.dumps(job)
+        return json.dumps(json.dumps(job))
 
 
 def check_script(script: bytes, job_end: int) -> bytes:

@@ -137,7 +137,7 @@ def names_of_the_entry() -> set[str]:
         ProviderSpec(name="PROVIDER0"),
         ProviderSpec(name="PROVIDER1", proxy_source="", prelude=""),
     ]
-    source = re.sub(r'"[^"]*"|//[^\n]*', "", run_script(specs, "", {}).text.decode())
+    source = re.sub(r'"(?:[^"\\]|\\.)*"|//[^\n]*', "", run_script(specs, "", {}).text.decode())
     source = re.sub(r"\.[A-Za-z_$][\w$]*", "", source)
     return {word for word in _WORD.findall(source) if word not in REFUSED_WORDS and not word.startswith("PROVIDER")}
 

@@ -3,12 +3,11 @@
 let logBytes = 0;
 let droppedLines = 0;
 let groupIndent = "";
-let counters = new MapConstructor();
-let stopwatches = new MapConstructor();
+let counters;
+let stopwatches;
 
 function resetConsole() {
   logBytes = droppedLines = 0;
-  words[DROPPED_LINES] = 0;
   groupIndent = "";
   counters = new MapConstructor();
   stopwatches = new MapConstructor();

@@ -66,7 +66,7 @@ function takeInbound() {
 }
 
 // A message too large for the area comes in parts; the last one is taken by `takeMessage`.
-let inboundParts = "";
+let inboundParts;
 function feed() {
   inboundParts += takeInbound();
 }

@@ -1,7 +1,7 @@
 // Tool calls: the proxies a program sees, the way out for a call, the way back for its answer.
 
 // The calls on their way, by number: whose they are, and what takes the answer's envelope text.
-let pendingCalls = new MapConstructor();
+let pendingCalls;
 
 // A promise whose `constructor` is its own, so that `await` on it asks no prototype a program could have changed.
 function ownPromise(executor) {
@@ -158,8 +158,8 @@ function postWaits() {
 }
 
 // What the entry scope may use by name. `proxy`, `source` and `run` are for the script alone.
-function makeEntryScope(specs) {
-  const entry = {
+function makeEntryScope() {
+  return {
     __proto__: null,
     console: programConsole,
     // `await`, because an async function that returns a promise asks that promise's `then`.
@@ -169,11 +169,10 @@ function makeEntryScope(specs) {
     __retainHandle: () => {
       throw new ErrorConstructor(TEXTS.handlesNotRetained);
     },
-    proxy: (index) => makeProvider(specs[index]),
+    proxy: (index) => makeProvider(run.providers[index]),
     source: (index) => {
       run.source = index;
     },
     run: runProgram,
   };
-  return entry;
 }

@@ -1,18 +1,21 @@
 // One run: from its script, with its job, to the record of its outcome. This file has the functions Python calls.
 
-// Everything that belongs to the run under way; made afresh by `enter`.
-let run = { __proto__: null, settled: true };
+// Everything that belongs to the run under way; made afresh for each by `awaitScript`.
+let run;
+let entry;
 
-function beginRun(job) {
+// Make ready for one run while nobody waits for it: `enter` adds what only its job says.
+function awaitScript() {
   run = {
     __proto__: null,
-    settled: false,
-    hasDispatch: job.dispatch,
-    payloadLimit: job.limits.payload ?? Infinity,
-    logLimit: job.limits.logs ?? Infinity,
-    callLimit: job.limits.calls ?? Infinity,
+    settled: true, // Until it is entered.
+    hasDispatch: false,
+    payloadLimit: Infinity,
+    logLimit: Infinity,
+    callLimit: Infinity,
     calls: 0,
-    linesBefore: job.linesBefore,
+    linesBefore: 0,
+    providers: undefined,
     hasProgram: false,
     source: -1, // The provider whose own source runs, -1 for none.
     warnings: "",
@@ -20,10 +23,21 @@ function beginRun(job) {
   pendingCalls = new MapConstructor();
   timers = new TimerHeap();
   inboundParts = "";
-  words[PENDING_CALLS] = 0;
-  words[SENT_CALLS] = 0;
-  words[TIMER_DELAY] = -1;
   resetConsole();
+  entry = makeEntryScope();
+  defineGlobal("__enter", enter);
+}
+
+function takeJob(job) {
+  words[PENDING_CALLS] = words[SENT_CALLS] = words[DROPPED_LINES] = 0;
+  words[TIMER_DELAY] = -1;
+  run.settled = false;
+  run.hasDispatch = job.dispatch;
+  run.payloadLimit = job.limits.payload ?? Infinity;
+  run.logLimit = job.limits.logs ?? Infinity;
+  run.callLimit = job.limits.calls ?? Infinity;
+  run.linesBefore = job.linesBefore;
+  run.providers = job.providers;
 }
 
 function finish(fields) {
@@ -101,20 +115,20 @@ function checkSources(specs) {
   return true;
 }
 
-// The script calls `__enter` with its job and its body, which declares the providers, runs the preludes and ends with
-// `entry.run`. Both are there for one call: the program stands inside the body and could name them.
-function enter(job, body) {
+// The script calls `__enter` with its job as JSON text and with its body, which declares the providers, runs the preludes
+// and ends with `entry.run`. Both are there for one call: the program stands inside the body and could name them.
+function enter(jobText, body) {
   delete globalThis.__enter;
-  beginRun(job);
+  const job = JSONParse(jobText);
+  takeJob(job);
   if (job.hasSources && checkSources(job.providers) !== true) return;
   try {
-    body(makeEntryScope(job.providers));
+    body(entry);
   } catch (error) {
     if (run.source === -1) fail("program", thrownMessage(error), error);
     else failSource(job.providers[run.source], error);
   }
 }
-const awaitScript = () => defineGlobal("__enter", enter);
 awaitScript();
 
 function runProgram(evaluate) {

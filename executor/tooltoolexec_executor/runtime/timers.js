@@ -47,7 +47,7 @@ class TimerHeap {
   }
 }
 
-let timers = new TimerHeap();
+let timers;
 
 function delayOf(delay) {
   const number = +delay;

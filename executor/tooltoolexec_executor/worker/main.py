@@ -29,7 +29,7 @@ from tooltoolexec_executor.worker.rehearsal import rehearse
 from tooltoolexec_executor.worker.v8 import Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
 from tooltoolexec_protocol.framing import frame
-from tooltoolexec_protocol.limits import MIB
+from tooltoolexec_protocol.limits import DEFAULTS, MIB
 
 _UNWATCHED_S = 0.005
 
@@ -83,6 +83,7 @@ class _Worker:
 
     def _take_run(self) -> None:
         """On the isolate's thread: wait for a run, begin it, and let the main thread watch it."""
+        self._limit_heap(DEFAULTS.memory_mb)
         self._gauge.reset()  # Nothing happens between here and the run that it could miss.
         self._control.sendall(READY)
         assignment = self._receive()
@@ -96,7 +97,7 @@ class _Worker:
         )
         self._isolate.on_notify = loop.on_notify
         self._isolate.on_complete = loop.on_complete
-        self._isolate.limit_heap(0 if facts.memory_mb is None else int(facts.memory_mb * MIB))
+        self._limit_heap(facts.memory_mb)
         loop.begin(script)
         # The isolate begins when this thread is done here, so the watchdog is made by the thread that becomes it.
         watchdog = partial(
@@ -112,6 +113,9 @@ class _Worker:
         self._watchdogs.put(watchdog)
         # The main thread would contend for the interpreter, so it wakes up only for a run that is not over in a moment.
         signal.setitimer(signal.ITIMER_REAL, _UNWATCHED_S)
+
+    def _limit_heap(self, megabytes: float | None) -> None:
+        self._isolate.limit_heap(0 if megabytes is None else int(megabytes * MIB))
 
     def _announce(self) -> None:
         with suppress(OSError):  # The daemon is gone; the watchdog sees it too.

@@ -14,6 +14,11 @@ from typing import Any
 
 _FLAGS = "--single-threaded"
 
+_PACKAGE = importlib.util.find_spec("py_mini_racer")
+if _PACKAGE is None or _PACKAGE.origin is None:
+    raise ImportError("mini-racer is not installed", name="py_mini_racer")
+_FOLDER = Path(_PACKAGE.origin).parent
+
 
 class _Content(ctypes.Union):
     _fields_ = (
@@ -60,15 +65,11 @@ def library() -> Any:
     """The library, with V8 initialised in this process.
 
     Raises:
-        OSError, ImportError: it is not there or cannot be loaded.
+        OSError: it cannot be loaded.
     """
-    package = importlib.util.find_spec("py_mini_racer")
-    if package is None or package.origin is None:
-        raise ImportError("mini-racer is not installed")
-    folder = Path(package.origin).parent
-    loaded = ctypes.CDLL(str(folder / "libmini_racer.so"))
+    loaded = ctypes.CDLL(str(_FOLDER / "libmini_racer.so"))
     for name, (arguments, result) in SIGNATURES.items():
         function = getattr(loaded, name)
         function.argtypes, function.restype = arguments, result
-    loaded.mr_init_v8(_FLAGS.encode(), str(folder / "icudtl.dat").encode())
+    loaded.mr_init_v8(_FLAGS.encode(), str(_FOLDER / "icudtl.dat").encode())
     return loaded

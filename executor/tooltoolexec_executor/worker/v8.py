@@ -105,6 +105,7 @@ class Isolate:
         self._dll: Any = native.library()
         self._started: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._keeps_thread_state = False
+        self._heap_limit = 0
         # ctypes frees the trampoline with this object, so it must live as long as the isolate.
         self._callback = native.Callback(self._from_isolate)
         self._context = self._dll.mr_init_context(self._callback)
@@ -124,7 +125,9 @@ class Isolate:
 
     def limit_heap(self, size: int) -> None:
         """End JavaScript when a collection leaves the heap larger than `size` bytes; 0 for no limit."""
-        self._dll.mr_set_hard_memory_limit(self._context, size)
+        if size != self._heap_limit:  # The call is slow, and most runs ask for what was set ahead.
+            self._heap_limit = size
+            self._dll.mr_set_hard_memory_limit(self._context, size)
 
     def close(self) -> None:
         """End the isolate and its thread; waits for both. Nothing else may be called afterwards."""

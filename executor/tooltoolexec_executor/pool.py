@@ -38,7 +38,7 @@ class Pool:
         self._idle: deque[Worker] = deque()
         self._warming = 0
         self._wanted = 0
-        self._available, self._changed = trio.Condition(), trio.Event()
+        self._waiting, self._changed = trio.lowlevel.ParkingLot(), trio.Event()
         self._pause_s = 0.0
         self._has_worked = False
 
@@ -52,10 +52,9 @@ class Pool:
         self._wanted += 1
         self._notice()
         try:
-            async with self._available:
-                while (worker := self.try_take()) is None:
-                    await self._available.wait()
-                return worker
+            while (worker := self.try_take()) is None:
+                await self._waiting.park()
+            return worker
         finally:
             self._wanted -= 1
             self._notice()
@@ -126,14 +125,20 @@ class Pool:
             worker = await zygote.spawn(hurried=not self._idle)
             with trio.fail_after(_WARM_UP_S):
                 await worker.ready()
-        except (WorkerGoneError, trio.TooSlowError) as error:
-            self._failed(f"A worker cannot start: {error}")
+        except trio.TooSlowError:
+            if worker is not None and not worker.was_born:
+                zygote.replace()
+            self._failed("A worker cannot start: it takes too long")
+        except WorkerGoneError as error:
+            if worker is not None and worker.was_born:  # Else the zygote ended, which is told by itself.
+                self._failed(f"A worker cannot start: {error}")
         except ZygoteGoneError:
             pass
         else:
             self._pause_s, self._has_worked = 0.0, True
             worker.on_idle_end = partial(self._replace, worker)
-            await self._offer(worker)
+            self._idle.append(worker)
+            self._waiting.unpark()
             worker = None
         finally:
             self._warming -= 1
@@ -150,11 +155,6 @@ class Pool:
             if worker.status is not None:  # Otherwise the zygote ended, which is told by itself.
                 log.warning("An idle worker ended (status %s); it is replaced.", worker.status)
             self._notice()
-
-    async def _offer(self, worker: Worker) -> None:
-        async with self._available:
-            self._idle.append(worker)
-            self._available.notify()
 
     def _failed(self, message: str) -> None:
         if not self._has_worked and self._pause_s >= _HOPELESS_PAUSE_S:

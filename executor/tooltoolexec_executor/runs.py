@@ -57,7 +57,6 @@ async def _reap(worker: Worker) -> None:
     with trio.move_on_after(_REAP_S):
         await worker.has_ended.wait()
     if not worker.has_ended.is_set():
-        log.error("The process that forks workers is silent; it is replaced.")
         worker.on_silence()
         await worker.has_ended.wait()
 

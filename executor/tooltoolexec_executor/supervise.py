@@ -26,7 +26,6 @@ from tooltoolexec_executor.zygote import CANNOT_START, HURRIED, READY, WARM
 log = logging.getLogger("tooltoolexec")
 
 _START_S = 20.0
-_ANSWER_S = 10.0
 _EXIT_S = 1.0
 _LONGEST_MESSAGE = 64
 # What a process needs to start Python; the daemon's own environment may hold secrets.
@@ -50,7 +49,7 @@ class Zygote:
         self._is_gone = False
 
     async def spawn(self, *, hurried: bool) -> Worker:
-        """A new worker, not ready yet; a hurried one is ready sooner and its run a little slower.
+        """A new worker, perhaps not born yet; a hurried one is ready sooner and its run a little slower.
 
         Raises:
             ZygoteGoneError: there will be none from this zygote.
@@ -59,32 +58,21 @@ class Zygote:
             raise ZygoteGoneError
         ours, theirs = socket.socketpair()
         worker = Worker(ours)
-        worker.on_silence = self._process.kill
-        with theirs:
-            await self._request(HURRIED if hurried else WARM, worker, theirs.fileno())
-        with trio.move_on_after(_ANSWER_S):
-            try:
-                await worker.was_born.wait()
-            except trio.Cancelled:
-                worker.is_unwanted = True
-                raise
-        if worker.pid:
-            return worker
-        if not worker.was_born.is_set():
-            log.error("The process that forks workers does not answer; it is replaced.")
-            self._process.kill()
-        worker.is_unwanted = True
-        worker.close()
-        raise ZygoteGoneError
-
-    async def _request(self, kind: bytes, worker: Worker, descriptor: int) -> None:
-        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor.to_bytes(4, sys.byteorder))
+        worker.on_silence = self.replace
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))
         self._unborn.append(worker)
-        try:
-            await self._control.sendmsg([kind], [rights])
-        except OSError:
-            worker.close()
-            raise ZygoteGoneError from None
+        with theirs:
+            try:
+                await self._control.sendmsg([HURRIED if hurried else WARM], [rights])
+            except OSError:
+                worker.close()
+                raise ZygoteGoneError from None
+        return worker
+
+    def replace(self) -> None:
+        """It does not answer: end it, so that the pool starts another one."""
+        log.error("The process that forks workers does not answer; it is replaced.")
+        self._process.kill()
 
     async def started(self) -> None:
         """Wait until it can fork.
@@ -111,7 +99,7 @@ class Zygote:
                 if kind == b"P":
                     worker = self._unborn.popleft()
                     self._workers[int(numbers[0])] = worker
-                    worker.born(int(numbers[0]), message[1])
+                    worker.born(message[1])
                 elif kind == b"X":
                     self._workers.pop(int(numbers[0])).ended(int(numbers[1]))
         finally:

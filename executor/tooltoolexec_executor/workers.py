@@ -36,7 +36,7 @@ class Worker:
     """A forked worker. `born` and `ended` are told by the zygote; everything it says itself is held to be hostile.
 
     Attributes:
-        was_born: set once the process exists or never will; `pid` tells which.
+        was_born: whether the process exists, or did.
         has_ended: set once the process is gone; `status` is then as waitpid gives it, None when nobody could ask.
     """
 
@@ -45,23 +45,20 @@ class Worker:
         self._control = control
         self._pidfd = -1
         self._unsent = memoryview(b"")  # Of the handover.
-        self.pid = 0
+        self.was_born = False
         self.status: int | None = None
-        self.was_born = trio.Event()
         self.has_ended = trio.Event()
         # Called once at its end, unless it has been handed out before.
         self.on_idle_end: Callable[[], None] | None = None
         # Called when its end is plain and the zygote does not report it.
         self.on_silence: Callable[[], None] = _nothing
-        # Set when whoever asked for the worker gave up before its birth.
-        self.is_unwanted = False
+        self._is_unwanted = False
 
-    def born(self, pid: int, pidfd: int) -> None:
+    def born(self, pidfd: int) -> None:
         """The process exists."""
-        self.pid = pid
+        self.was_born = True
         self._pidfd = pidfd
-        self.was_born.set()
-        if self.is_unwanted:
+        if self._is_unwanted:
             self.kill()
 
     def ended(self, status: int | None) -> None:
@@ -70,13 +67,13 @@ class Worker:
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
-        self.was_born.set()
         self.has_ended.set()
         if self.on_idle_end is not None:
             self.on_idle_end()
 
     def kill(self) -> None:
-        """SIGKILL, through the pidfd: it can hit no other process."""
+        """SIGKILL, through the pidfd: it can hit no other process. Before its birth: at its birth."""
+        self._is_unwanted = True
         if self._pidfd >= 0:
             with suppress(ProcessLookupError):  # Gone already; its report is on the way.
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)

@@ -49,7 +49,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     listen: list[str] = []
     workers: int = 32
-    warm: int = 4
+    warm: int = 6
     queue: int = 1024
     queue_s: float = 60.0
     connections: int = 4096

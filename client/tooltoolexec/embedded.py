@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 from array import array
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import anyio
@@ -122,6 +123,7 @@ async def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool
 def local(
     *,
     workers: int | None = None,
+    parked: int | None = None,
     queue: int | None = None,
     defaults: Limits | None = None,
     maxima: Limits | None = None,
@@ -130,8 +132,9 @@ def local(
     """An executor whose daemon is a child of this process; `async with` starts it.
 
     Args:
-        workers: how many runs it serves at a time.
-        queue: how many more may wait.
+        workers: how many runs may compute at a time.
+        parked: how many more may wait for their tools.
+        queue: how many more may wait for a worker.
         defaults: limits of a run that does not say.
         maxima: what a run may ask for; `math.inf` for no maximum.
         threads: how many plain functions may run at a time, over all runs.
@@ -140,22 +143,19 @@ def local(
         TypeError: an option has the wrong type.
         ValueError: an option is out of range.
     """
-    return Executor(
-        embedded_dialer(workers, queue, defaults, maxima), token="", threads=threads, connect_timeout_s=_START_TIMEOUT_S
-    )
+    dialer = embedded_dialer({"workers": workers, "parked": parked, "queue": queue}, defaults, maxima)
+    return Executor(dialer, token="", threads=threads, connect_timeout_s=_START_TIMEOUT_S)
 
 
-def embedded_dialer(
-    workers: int | None, queue: int | None, defaults: Limits | None, maxima: Limits | None
-) -> EmbeddedDialer:
-    """The dialer of `local`. Raises as it does."""
+def embedded_dialer(counts: Mapping[str, int | None], defaults: Limits | None, maxima: Limits | None) -> EmbeddedDialer:
+    """The dialer of `local`; `counts` are those of its numbers that the daemon takes. Raises as it does."""
     config: dict[str, object] = {}
-    for name, count, least in (("workers", workers, 1), ("queue", queue, 0)):
+    for name, count in counts.items():
         if count is None:
             continue
         if isinstance(count, bool) or not isinstance(count, int):
             raise TypeError(f"{name} is a number, not {type(count).__name__}")
-        if count < least:
+        if count < (least := 1 if name == "workers" else 0):
             raise ValueError(f"{name} must be at least {least}, not {count}")
         config[name] = count
     for name, limits in (("defaults", defaults), ("maxima", maxima)):

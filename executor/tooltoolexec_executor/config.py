@@ -38,7 +38,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         listen: addresses to listen on.
-        workers: how many runs may be under way at once.
+        workers: how many runs may compute at once.
+        parked: how many more may wait for their tools.
         warm: how many idle workers are kept ready beside them.
         queue: how many runs may wait for a worker.
         queue_s: how long one may wait, in seconds.
@@ -49,6 +50,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     listen: list[str] = []
     workers: int = 32
+    parked: int = 256
     warm: int = 6
     queue: int = 1024
     queue_s: float = 60.0
@@ -149,7 +151,7 @@ def check(values: Mapping[str, Any]) -> Config:
         unknown = [name for name in values.get(group, {}) if name not in limits.LIMIT_NAMES]
         if unknown:
             raise ConfigError(f"{group}: there is no limit {unknown[0]!r}. There are {', '.join(limits.LIMIT_NAMES)}.")
-    for name, least in (("workers", 1), ("warm", 1), ("queue", 0), ("queue_s", 0), ("connections", 1)):
+    for name, least in (("workers", 1), ("parked", 0), ("warm", 1), ("queue", 0), ("queue_s", 0), ("connections", 1)):
         value = getattr(config, name)
         if not value >= least:
             raise ConfigError(f"{name} must be at least {least}, not {value}.")

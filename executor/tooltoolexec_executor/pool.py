@@ -1,6 +1,8 @@
 """The warm workers. The pool keeps a few of them ready ahead of need and hands each out once.
 
-    no zygote ──started──▶ filling ◀──▶ full ──zygote gone──▶ no zygote (after a pause that doubles while it fails)
+    no zygote ──started──▶ filling ◀──▶ full
+        ▲                     │ ended ──▶ no zygote (after a pause that doubles while it fails)
+        └─────────────────────┘ due   ──▶ filling from its successor; the old one sees its last workers out
 
 A worker: asked for ─▶ warming ─▶ idle ─▶ handed out. One that fails to warm up is logged; while workers keep failing,
 the pool pauses ever longer between them, so that a machine on which they cannot start is not worn out.
@@ -15,12 +17,12 @@ from functools import partial
 import trio
 
 from tooltoolexec_executor.errors import NoWorkersError
-from tooltoolexec_executor.supervise import Zygote, ZygoteGoneError, open_zygote
+from tooltoolexec_executor.supervise import Zygote, ZygoteGoneError, start_zygote
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
 
 log = logging.getLogger("tooltoolexec")
 
-_WARM_UP_S = 20.0
+_WARM_UP_S = 10.0
 _AT_ONCE = 3
 """How many workers warm up at the same time: it is work for the processor, not waiting."""
 _BREATH_S = 0.01
@@ -28,6 +30,8 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 10.0
 _HOPELESS_PAUSE_S = 0.4
 """Once the pauses of a pool that never had a worker are so long, three attempts have failed and it gives up."""
+_GENERATIONS = 4
+"""How many zygotes may be alive, the current one included. Past it one that is due stays."""
 
 
 class Pool:
@@ -38,7 +42,10 @@ class Pool:
         self._idle: deque[Worker] = deque()
         self._warming = 0
         self._wanted = 0
-        self._waiting, self._changed = trio.lowlevel.ParkingLot(), trio.Event()
+        self._zygote: Zygote | None = None
+        self._generations = 0
+        self._waiting = trio.lowlevel.ParkingLot()
+        self._changed, self._renew = trio.Event(), trio.Event()
         self._pause_s = 0.0
         self._has_worked = False
 
@@ -50,54 +57,73 @@ class Pool:
     async def take(self) -> Worker:
         """An idle worker; waits for one."""
         self._wanted += 1
-        self._notice()
+        self._changed.set()
         try:
             while (worker := self.try_take()) is None:
                 await self._waiting.park()
             return worker
         finally:
             self._wanted -= 1
-            self._notice()
+            self._changed.set()
 
     def try_take(self) -> Worker | None:
         """An idle worker if one is ready now."""
         while self._idle:
             worker = self._idle.popleft()
             worker.on_idle_end = None
-            self._notice()
+            self._changed.set()
             if worker.is_idle():
                 return worker
             worker.close()  # It died a moment ago; nobody is handed a dead one.
         return None
 
     async def keep(self) -> None:
-        """Run the zygote and fill the pool, for ever.
+        """Run a zygote, its successors, and fill the pool from it, for ever.
 
         Raises:
             NoWorkersError: not one worker has ever started, so none will.
         """
-        while True:
-            try:
-                async with open_zygote() as zygote, trio.open_nursery() as nursery:
-                    nursery.start_soon(self._listen, zygote, nursery.cancel_scope)
-                    await self._fill(zygote, nursery)
-            except* ZygoteGoneError:
-                pass
-            except* NoWorkersError as group:
-                if not self._has_worked:
-                    raise
-                log.error("%s", group.exceptions[0])  # noqa: TRY400 - its traceback says nothing more
-            finally:
-                while self._idle:
-                    self._idle.popleft().close()
-            self._failed("The process that forks workers ended; a new one is started.")
-            await trio.sleep(self._pause_s)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._fill, nursery)
+            while True:
+                self._renew = trio.Event()
+                try:
+                    successor = await start_zygote()
+                except (ZygoteGoneError, NoWorkersError) as error:
+                    self._failed(error)
+                    await trio.sleep(self._pause_s)
+                    continue
+                self._succeed(successor)
+                nursery.start_soon(self._see_out, successor)
+                await self._renew.wait()
+                if self._zygote is None:
+                    await trio.sleep(self._pause_s)
 
-    async def _listen(self, zygote: Zygote, scope: trio.CancelScope) -> None:
-        await zygote.listen()
-        scope.cancel()
+    def _succeed(self, successor: Zygote) -> None:
+        """Take workers from `successor` from here on."""
+        old, self._zygote = self._zygote, successor
+        self._generations += 1
+        if old is not None:
+            for worker in [worker for worker in self._idle if worker.zygote is old]:
+                self._idle.remove(worker)
+                worker.on_idle_end = None
+                worker.close()
+            old.retire()
+        self._changed.set()
 
-    async def _fill(self, zygote: Zygote, nursery: trio.Nursery) -> None:
+    async def _see_out(self, zygote: Zygote) -> None:
+        """Take its reports until it ends: by itself once it is retired and has no worker left, or by a fault."""
+        try:
+            await zygote.listen()
+        finally:
+            self._generations -= 1
+            zygote.close()
+        if zygote is self._zygote:
+            self._zygote = None
+            self._failed(ZygoteGoneError("The process that forks workers ended; a new one is started."))
+            self._renew.set()
+
+    async def _fill(self, nursery: trio.Nursery) -> None:
         while True:
             self._changed = trio.Event()
             target = self._warm + self._wanted
@@ -105,9 +131,9 @@ class Pool:
                 await trio.sleep(self._pause_s)
             else:
                 await self._breathe()
-            while len(self._idle) + self._warming < target and self._warming < _AT_ONCE:
+            while self._zygote and len(self._idle) + self._warming < target and self._warming < _AT_ONCE:
                 self._warming += 1
-                nursery.start_soon(self._warm_up, zygote)
+                nursery.start_soon(self._warm_up, self._zygote)
                 if self._pause_s:
                     break
             await self._changed.wait()
@@ -128,24 +154,32 @@ class Pool:
         except trio.TooSlowError:
             if worker is not None and not worker.was_born:
                 zygote.replace()
-            self._failed("A worker cannot start: it takes too long")
+            self._failed(WorkerGoneError("A worker cannot start: it takes too long."))
         except WorkerGoneError as error:
             if worker is not None and worker.was_born:  # Else the zygote ended, which is told by itself.
-                self._failed(f"A worker cannot start: {error}")
+                self._failed(WorkerGoneError(f"A worker cannot start: {error}"))
         except ZygoteGoneError:
             pass
         else:
             self._pause_s, self._has_worked = 0.0, True
-            worker.on_idle_end = partial(self._replace, worker)
-            self._idle.append(worker)
-            self._waiting.unpark()
+            self._offer(worker)
             worker = None
         finally:
             self._warming -= 1
             if worker is not None:
                 worker.kill()
                 worker.close()
-            self._notice()
+            self._changed.set()
+        if zygote.is_due and zygote is self._zygote and self._generations < _GENERATIONS:
+            self._renew.set()
+
+    def _offer(self, worker: Worker) -> None:
+        if worker.zygote is not self._zygote:
+            worker.close()  # Its zygote was retired meanwhile.
+            return
+        worker.on_idle_end = partial(self._replace, worker)
+        self._idle.append(worker)
+        self._waiting.unpark()
 
     def _replace(self, worker: Worker) -> None:
         """A worker died while it was idle."""
@@ -154,14 +188,18 @@ class Pool:
             worker.close()
             if worker.status is not None:  # Otherwise the zygote ended, which is told by itself.
                 log.warning("An idle worker ended (status %s); it is replaced.", worker.status)
-            self._notice()
+            self._changed.set()
 
-    def _failed(self, message: str) -> None:
-        if not self._has_worked and self._pause_s >= _HOPELESS_PAUSE_S:
-            raise NoWorkersError(f"Workers cannot start on this machine. {message}")
+    def _failed(self, error: Exception) -> None:
+        """Pause before the next attempt, and tell of the first in a row.
+
+        Raises:
+            NoWorkersError: there is no hope.
+        """
+        if not self._has_worked and (isinstance(error, NoWorkersError) or self._pause_s >= _HOPELESS_PAUSE_S):
+            raise NoWorkersError(
+                str(error) if isinstance(error, NoWorkersError) else f"Workers cannot start on this machine. {error}"
+            )
         if self._pause_s == 0.0:
-            log.error(message)
+            log.error("%s", error)
         self._pause_s = min(max(self._pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
-
-    def _notice(self) -> None:
-        self._changed.set()

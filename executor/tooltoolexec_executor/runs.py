@@ -13,6 +13,7 @@ import os
 import signal
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import trio
@@ -57,7 +58,8 @@ async def _reap(worker: Worker) -> None:
     with trio.move_on_after(_REAP_S):
         await worker.has_ended.wait()
     if not worker.has_ended.is_set():
-        worker.on_silence()
+        if worker.zygote is not None:
+            worker.zygote.replace()
         await worker.has_ended.wait()
 
 
@@ -83,16 +85,20 @@ class Runs:
         self._by_id.pop(run.id, None)
         run.has_ended.set()
 
-    async def attend(self, run: Run, worker: Worker) -> None:
-        """Wait for the worker's end, and bring it about when it is overdue; then settle the outcome."""
+    async def attend(self, run: Run, worker: Worker, on_state: Callable[[bytes], None]) -> None:
+        """Wait for the worker's end, and bring it about when it is overdue; then settle the outcome.
+
+        A worker that says something else than its protocol allows is ended at once. `on_state` as in `Worker.report`.
+        """
         run.worker, run.begun_at = worker, time.monotonic()
         self._under_way.add(run)
         report: Done | None = None
         try:
             with trio.move_on_after(run.limits.wall_s + _GRACE_S) as deadline:
-                report = await worker.report()  # None at the worker's end.
-                deadline.deadline = max(deadline.deadline, trio.current_time() + _SENDING_S)
-                await worker.gone()
+                report = await worker.report(on_state)
+                if report is not None:
+                    deadline.deadline = max(deadline.deadline, trio.current_time() + _SENDING_S)
+                    await worker.gone()
             run.was_killed = deadline.cancelled_caught
             await _reap(worker)
         finally:

@@ -10,16 +10,18 @@ import math
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 import trio
 
 from tooltoolexec_executor import handover
-from tooltoolexec_executor.admission import OverloadedError
+from tooltoolexec_executor.admission import Place
+from tooltoolexec_executor.queueing import NotAdmittedError, PeerGoneError, admit, end_of_patience, take_worker
 from tooltoolexec_executor.state import VERSION_TEXT, DaemonState
+from tooltoolexec_executor.worker.watchdog import PARKED
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
-from tooltoolexec_protocol import limits, messages, texts
+from tooltoolexec_protocol import limits, messages
 from tooltoolexec_protocol.connection import Connection
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.limits import LimitError
@@ -50,18 +52,6 @@ _REFUSAL_S = 1.0
 _REFUSAL_READS = 64
 
 
-class _PeerGoneError(Exception):
-    """The client hung up."""
-
-
-class _NotAdmittedError(Exception):
-    """The run gets no worker; `kind` is its failure's."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 class Session:
     """Serves one client.
 
@@ -86,7 +76,7 @@ class Session:
             await self._converse()
         except ProtocolError as error:
             await self._refuse(error.code, str(error))
-        except (_PeerGoneError, OSError):
+        except (PeerGoneError, OSError):
             pass
         except Exception:
             log.exception("A session failed; only its own client is concerned. This is a defect of the daemon.")
@@ -109,7 +99,7 @@ class Session:
         await self._greet(message)
         while True:
             message = None
-            with self._state.idle():
+            with self._state.until_closing():
                 message = await self._message(_FRAME_S)
             if message is None:
                 return
@@ -147,8 +137,8 @@ class Session:
         if run is None:
             raise ProtocolError("duplicate_run", f"A run with the id {execute.id} is known already.")
         try:
-            worker = await self._admit()
-        except _NotAdmittedError as error:
+            place, worker = await admit(self._state, self._raw)
+        except NotAdmittedError as error:
             self._state.runs.drop(run)
             return await self._fail(execute, error.kind, str(error))
         except BaseException:
@@ -160,87 +150,12 @@ class Session:
             self._give_up_place()
             if self._state.closing.is_set():
                 worker.tell_to_end()  # The others were told while this one took the run.
-            await self._state.runs.attend(run, worker)
-        except _NotAdmittedError as error:
+            await self._state.runs.attend(run, worker, partial(_note_state, place))
+        except NotAdmittedError as error:
             self._state.runs.drop(run)
             await self._fail(execute, error.kind, str(error))
         finally:
-            self._state.admission.leave()
-
-    async def _admit(self) -> Worker:
-        """A place and a worker; the place is the caller's to give back.
-
-        Raises:
-            _NotAdmittedError: there is none, or the daemon shuts down.
-            _PeerGoneError: the client hung up while it waited.
-            ProtocolError: it spoke while it waited.
-        """
-        if self._state.closing.is_set():
-            raise _NotAdmittedError("shutdown", texts.SHUTDOWN)
-        if self._state.admission.try_enter():
-            worker = self._state.pool.try_take()
-            if worker is not None:
-                return worker
-            self._state.admission.leave()
-        return await self._wait_for_place()
-
-    async def _wait_for_place(self) -> Worker:
-        """As `_admit`, by waiting in the queue with an eye on the client."""
-        worker: Worker | None = None
-        reason: Exception | None = None
-        deadline = self._end_of_patience()
-
-        async def first(give_up: Callable[[], Awaitable[Exception]]) -> None:
-            nonlocal reason
-            reason = await give_up()
-            nursery.cancel_scope.cancel()
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(first, self._client_acts)
-            nursery.start_soon(first, self._daemon_closes)
-            try:
-                await self._state.admission.enter()
-                try:
-                    worker = await self._take_worker(deadline)
-                finally:
-                    if worker is None:
-                        self._state.admission.leave()
-            except OverloadedError:
-                reason = _NotAdmittedError("overloaded", texts.OVERLOADED)
-            except _NotAdmittedError as error:
-                reason = error
-            nursery.cancel_scope.cancel()
-        if worker is not None:
-            return worker
-        raise reason or _PeerGoneError
-
-    async def _take_worker(self, deadline: float) -> Worker:
-        """A worker for a run that has its place.
-
-        Raises:
-            _NotAdmittedError: none was ready in time; they cannot be started, or not fast enough.
-        """
-        with trio.move_on_at(deadline):
-            return await self._state.pool.take()
-        raise _NotAdmittedError("overloaded", texts.OVERLOADED)
-
-    def _end_of_patience(self) -> float:
-        return trio.current_time() + self._state.config.queue_s
-
-    async def _client_acts(self) -> Exception:
-        """What a waiting client did, which is allowed nothing. Nothing is read: the worker may still get it all."""
-        await trio.lowlevel.wait_readable(self._socket)
-        try:
-            data = self._raw.recv(1, socket.MSG_PEEK)
-        except OSError:
-            data = b""
-        if not data:
-            return _PeerGoneError()
-        return ProtocolError("unexpected", "A client sends nothing while its run waits for a worker.")
-
-    async def _daemon_closes(self) -> Exception:
-        await self._state.closing.wait()
-        return _NotAdmittedError("shutdown", texts.SHUTDOWN)
+            place.leave()
 
     async def _hand_over(self, worker: Worker, data: bytes) -> Worker:
         """Give the connection to `worker`, or to another one if that died meanwhile. Gives the one that has it."""
@@ -251,7 +166,7 @@ class Session:
                     await worker.taken()
             except WorkerGoneError:
                 worker.close()
-                worker = await self._take_worker(self._end_of_patience())
+                worker = await take_worker(self._state, end_of_patience(self._state))
             except trio.TooSlowError:
                 worker.kill()  # It hangs; its end is the run's outcome.
                 return worker
@@ -278,7 +193,7 @@ class Session:
                     raise ProtocolError("deadline", f"A frame took longer than {frame_s:g} seconds.") from None
                 continue
             if not data:
-                raise _PeerGoneError
+                raise PeerGoneError
             self._connection.receive_data(data)
         return message
 
@@ -288,14 +203,14 @@ class Session:
             while rest:
                 rest = rest[await self._socket.send(rest) :]
         if deadline.cancelled_caught:
-            raise _PeerGoneError
+            raise PeerGoneError
 
     async def _refuse(self, code: str, message: str) -> None:
         log.info("refused a client: %s", message)
         try:
             await self._send(Refused(code=code, message=message))
             self._raw.shutdown(socket.SHUT_WR)
-        except (OSError, _PeerGoneError):
+        except (OSError, PeerGoneError):
             return
         # What the client still sends is read away: closing on unread bytes would take the refusal back.
         with trio.move_on_after(_REFUSAL_S):
@@ -315,7 +230,15 @@ class Session:
             workers=state.config.workers,
             idle_now=state.pool.idle,
             running_now=state.runs.under_way,
+            parked_now=state.admission.parked,
             queued_now=state.admission.queued,
             queue=state.config.queue,
             runs=dict(state.runs.counts),
         )
+
+
+def _note_state(place: Place, state: bytes) -> None:
+    if state == PARKED:
+        place.park()
+    else:
+        place.resume()

@@ -34,23 +34,23 @@ class DaemonState:
     runs: Runs = field(default_factory=Runs)
     closing: trio.Event = field(default_factory=trio.Event)
     begun_at: float = field(default_factory=time.monotonic)
-    _idle: set[trio.CancelScope] = field(default_factory=set)
+    _until_closing: set[trio.CancelScope] = field(default_factory=set)
 
     @contextmanager
-    def idle(self) -> Iterator[None]:
-        """For a session that waits for a request: it is cut short when the daemon closes."""
+    def until_closing(self) -> Iterator[None]:
+        """For what nobody waits for once the daemon closes: it is then cut short."""
         with trio.CancelScope() as scope:
-            self._idle.add(scope)
+            self._until_closing.add(scope)
             try:
                 yield
             finally:
-                self._idle.discard(scope)
+                self._until_closing.discard(scope)
 
     def close(self) -> None:
-        """Take no more runs, end those under way, and let idle sessions go."""
+        """Take no more runs, end those under way, and let idle and waiting sessions go."""
         self.closing.set()
         self.runs.shut_down()
-        for scope in self._idle:
+        for scope in self._until_closing:
             scope.cancel()
 
     @classmethod
@@ -61,7 +61,7 @@ class DaemonState:
             config=config,
             defaults=defaults,
             maxima=maxima,
-            admission=Admission(config.workers, config.queue, config.queue_s),
+            admission=Admission(config.workers, config.parked, config.queue, config.queue_s),
             pool=Pool(min(config.warm, config.workers)),
             connections=trio.Semaphore(config.connections),
             welcome=Welcome(

@@ -1,21 +1,23 @@
 """The zygote from the daemon's side: it starts it, asks it for workers, and hears of their ends.
 
     starting ──"Z"──▶ forking ──end of file, or silence──▶ gone
+        │                └──retired──▶ seeing its workers out ──the last one ended──▶ gone
         └──no "Z" in time──▶ gone
 
-When a zygote ends, the kernel ends its workers with it. The pool replaces a zygote that is gone.
+When a zygote ends, the kernel ends its workers with it. The pool replaces a zygote that is gone, and one that is due:
+its workers share one layout of memory, and each that crashes may have told an attacker something about it.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 import trio
 
@@ -26,6 +28,9 @@ from tooltoolexec_executor.zygote import CANNOT_START, HURRIED, READY, WARM
 log = logging.getLogger("tooltoolexec")
 
 _START_S = 20.0
+_DUE_FORKS = 10_000
+_DUE_CRASHES = 8
+_CRASHES = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGSYS})
 _EXIT_S = 1.0
 _LONGEST_MESSAGE = 64
 # What a process needs to start Python; the daemon's own environment may hold secrets.
@@ -47,6 +52,9 @@ class Zygote:
         self._unborn: deque[Worker] = deque()
         self._workers: dict[int, Worker] = {}
         self._is_gone = False
+        self._is_retired = False
+        self._listening: trio.CancelScope | None = None
+        self._forks = self._crashes = 0
 
     async def spawn(self, *, hurried: bool) -> Worker:
         """A new worker, perhaps not born yet; a hurried one is ready sooner and its run a little slower.
@@ -54,11 +62,11 @@ class Zygote:
         Raises:
             ZygoteGoneError: there will be none from this zygote.
         """
-        if self._is_gone:
+        if self._is_gone or self._is_retired:
             raise ZygoteGoneError
+        self._forks += 1
         ours, theirs = socket.socketpair()
-        worker = Worker(ours)
-        worker.on_silence = self.replace
+        worker = Worker(ours, self)
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))
         self._unborn.append(worker)
         with theirs:
@@ -89,19 +97,25 @@ class Zygote:
                 self._process.wait(_EXIT_S)
             if self._process.returncode == CANNOT_START:
                 raise NoWorkersError("Workers cannot start on this machine; the line before says why.")
-            raise ZygoteGoneError
+            raise ZygoteGoneError("The process that forks workers cannot start; another attempt follows.")
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it should have a successor, with a layout of memory of its own."""
+        return self._forks >= _DUE_FORKS or self._crashes >= _DUE_CRASHES
+
+    def retire(self) -> None:
+        """Fork no more; `listen` returns once the last worker has ended."""
+        self._is_retired = True
+        if self._is_spent and self._listening is not None:
+            self._listening.cancel()
 
     async def listen(self) -> None:
-        """Take reports until the zygote ends; then everything that came from it is at its end as well."""
+        """Take reports until the zygote ends, or is spent; then everything that came from it is at its end as well."""
         try:
-            while (message := await self._receive()) is not None:
-                kind, *numbers = message[0].split()
-                if kind == b"P":
-                    worker = self._unborn.popleft()
-                    self._workers[int(numbers[0])] = worker
-                    worker.born(message[1])
-                elif kind == b"X":
-                    self._workers.pop(int(numbers[0])).ended(int(numbers[1]))
+            with trio.CancelScope() as self._listening:
+                while not self._is_spent and (message := await self._receive()) is not None:
+                    self._take_report(*message)
         finally:
             self._is_gone = True
             for worker in (*self._unborn, *self._workers.values()):
@@ -109,6 +123,21 @@ class Zygote:
                 worker.ended(None)
             self._unborn.clear()
             self._workers.clear()
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._is_retired and not self._workers and not self._unborn
+
+    def _take_report(self, report: bytes, descriptor: int) -> None:
+        kind, *numbers = report.split()
+        if kind == b"P":
+            worker = self._unborn.popleft()
+            self._workers[int(numbers[0])] = worker
+            worker.born(descriptor)
+        elif kind == b"X":
+            status = int(numbers[1])
+            self._crashes += os.WIFSIGNALED(status) and os.WTERMSIG(status) in _CRASHES
+            self._workers.pop(int(numbers[0])).ended(status)
 
     def close(self) -> None:
         """End it and, with it, its workers."""
@@ -125,12 +154,12 @@ class Zygote:
         return (data, descriptor) if data else None
 
 
-@asynccontextmanager
-async def open_zygote() -> AsyncIterator[Zygote]:
-    """Start a zygote, and end it on leaving.
+async def start_zygote() -> Zygote:
+    """A zygote that can fork; `listen` to it, and `close` it in the end.
 
     Raises:
-        ZygoteGoneError: it cannot start.
+        ZygoteGoneError: it ended or is silent.
+        NoWorkersError: it cannot start here; it wrote why to standard error.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
@@ -144,6 +173,7 @@ async def open_zygote() -> AsyncIterator[Zygote]:
     zygote = Zygote(process, ours)
     try:
         await zygote.started()
-        yield zygote
-    finally:
+    except BaseException:
         zygote.close()
+        raise
+    return zygote

@@ -8,10 +8,12 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 import trio
 
 from tooltoolexec_executor.worker.main import FAULT, READY, TAKEN
+from tooltoolexec_executor.worker.watchdog import COMPUTING, PARKED
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.framing import FrameReader
 from tooltoolexec_protocol.messages import Done, decode
@@ -20,12 +22,17 @@ log = logging.getLogger("tooltoolexec")
 
 _LONGEST_REPORT = 256 * 1024
 _RECEIVE_BYTES = 64 * 1024
+_MOST_STATES = 100_000
+"""How often a run may park and go on: its watchdog tells no more than a hundred times a second."""
 END = b"E"
 """Sent on the control socket of a busy worker: end the run with `shutdown`."""
 
 
-def _nothing() -> None:
-    """Nobody to tell."""
+class Origin(Protocol):
+    """The zygote, as its workers know it."""
+
+    def replace(self) -> None:
+        """To be called when a worker's end is plain and the zygote does not report it."""
 
 
 class WorkerGoneError(Exception):
@@ -40,8 +47,9 @@ class Worker:
         has_ended: set once the process is gone; `status` is then as waitpid gives it, None when nobody could ask.
     """
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, zygote: Origin | None = None) -> None:
         control.setblocking(False)
+        self.zygote = zygote
         self._control = control
         self._pidfd = -1
         self._unsent = memoryview(b"")  # Of the handover.
@@ -50,8 +58,6 @@ class Worker:
         self.has_ended = trio.Event()
         # Called once at its end, unless it has been handed out before.
         self.on_idle_end: Callable[[], None] | None = None
-        # Called when its end is plain and the zygote does not report it.
-        self.on_silence: Callable[[], None] = _nothing
         self._is_unwanted = False
 
     def born(self, pidfd: int) -> None:
@@ -139,12 +145,18 @@ class Worker:
         with suppress(OSError):
             self._control.send(END)
 
-    async def report(self) -> Done | None:
+    async def report(self, on_state: Callable[[bytes], None]) -> Done | None:
         """The outcome a busy worker reports: a failure, or that a result is on its way to a slow client.
 
-        None when it ends without, or reports nonsense.
+        None when it ends without, or reports nonsense. `on_state` gets each PARKED and COMPUTING before that.
         """
         first = await self._receive(1)
+        for _ in range(_MOST_STATES):
+            if first not in (PARKED, COMPUTING):
+                break
+            on_state(first)
+            await trio.lowlevel.checkpoint()  # However fast it talks, others get their turn.
+            first = await self._receive(1)
         if first == FAULT:
             log.error("A worker failed. This is a defect of the worker: %s", await self._fault())
             return None
@@ -158,7 +170,7 @@ class Worker:
     async def gone(self) -> None:
         """Wait until a busy worker's process has let go of its socket."""
         while await self._receive(_RECEIVE_BYTES):
-            pass
+            await trio.lowlevel.checkpoint()
 
     async def _fault(self) -> str:
         return ((await self._frame()) or b"it did not say why").decode("utf-8", "replace")

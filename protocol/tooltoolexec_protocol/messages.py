@@ -204,6 +204,7 @@ class Report(Message, tag="report", omit_defaults=True):
     running_now: int
     queued_now: int
     queue: int
+    parked_now: int = 0
     runs: dict[str, int] = {}
 
 

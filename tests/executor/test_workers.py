@@ -8,9 +8,12 @@ from collections.abc import Iterator
 import pytest
 import trio
 
+from tooltoolexec_executor import workers
 from tooltoolexec_executor.worker.main import FAULT, TAKEN
+from tooltoolexec_executor.worker.watchdog import COMPUTING, PARKED
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
 from tooltoolexec_protocol.framing import frame
+from tooltoolexec_protocol.messages import Done, encode
 
 HANDOVER = b"handover"
 
@@ -20,6 +23,10 @@ def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
     control, theirs = socket.socketpair()
     with control, theirs:
         yield control, theirs
+
+
+def ignore(_state: bytes) -> None:
+    pass
 
 
 def give(worker: Worker) -> None:
@@ -34,7 +41,7 @@ def test_a_worker_that_says_it_has_the_run_has_it(sockets: tuple[socket.socket, 
     sockets[1].send(TAKEN)
     trio.run(worker.taken)
     sockets[1].shutdown(socket.SHUT_WR)
-    assert trio.run(worker.report) is None
+    assert trio.run(worker.report, ignore) is None
 
 
 def test_a_worker_that_ends_with_the_run_unread_was_idle(sockets: tuple[socket.socket, socket.socket]) -> None:
@@ -60,5 +67,28 @@ def test_a_fault_before_the_first_word_is_logged(
     give(worker)
     sockets[1].send(FAULT + frame(b"why it failed"))
     trio.run(worker.taken)
-    assert trio.run(worker.report) is None
+    assert trio.run(worker.report, ignore) is None
     assert "why it failed" in caplog.text
+
+
+def test_a_worker_that_parks_and_goes_on_is_heard_before_its_report(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    worker = Worker(sockets[0])
+    done = Done(id="0" * 32)
+    sockets[1].send(PARKED + COMPUTING + PARKED + frame(encode(done)))
+    states: list[bytes] = []
+    assert trio.run(worker.report, states.append) == done
+    assert states == [PARKED, COMPUTING, PARKED]
+
+
+def test_a_worker_that_only_ever_parks_is_not_listened_to_for_ever(
+    sockets: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "_MOST_STATES", 50)
+    worker = Worker(sockets[0])
+    sockets[1].send(PARKED * 1000)
+    sockets[1].shutdown(socket.SHUT_WR)
+    states: list[bytes] = []
+    assert trio.run(worker.report, states.append) is None
+    assert len(states) == 50

@@ -34,7 +34,7 @@ def start_daemon(tmp_path: Path) -> Iterator[StartDaemon]:
 @pytest.fixture
 def daemon(start_daemon: StartDaemon) -> ServedDaemon:
     """Two workers at a time, a queue of two."""
-    return start_daemon("--workers", "2", "--warm", "2", "--queue", "2")
+    return start_daemon("--workers", "2", "--parked", "0", "--warm", "2", "--queue", "2")
 
 
 @pytest.fixture(scope="session")

@@ -97,7 +97,7 @@ async def test_past_a_queue_of_8_the_rest_is_overloaded_and_nothing_hangs(
 
 
 async def test_a_run_that_waits_too_long_in_the_queue_is_overloaded(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon("--workers", "1", "--queue-s", "0.05")
+    daemon = start_daemon("--workers", "1", "--parked", "0", "--queue-s", "0.05")
     async with connect(daemon.unix) as executor:
         await reports(executor, lambda report: report.idle_now > 0)
         gate = Gate()
@@ -115,7 +115,7 @@ async def test_a_run_that_waits_too_long_in_the_queue_is_overloaded(start_daemon
 
 
 async def test_the_place_of_a_run_that_timed_out_comes_back(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon("--workers", "1", "--queue", "0")
+    daemon = start_daemon("--workers", "1", "--parked", "0", "--queue", "0")
     async with connect(daemon.unix) as executor:
         for _ in range(3):
             run = await executor.execute("async () => { for (;;); }", limits=Limits(wall_s=0.05))

@@ -249,7 +249,7 @@ async def test_a_killed_clients_run_ends_with_it(daemon: ServedDaemon, place: st
 
 @pytest.mark.parametrize("place", ["unix", "tcp"])
 async def test_a_client_killed_in_the_queue_leaves_it(start_daemon: StartDaemon, place: str) -> None:
-    daemon = start_daemon("--workers", "1", "--warm", "1", "--queue", "1")
+    daemon = start_daemon("--workers", "1", "--parked", "0", "--warm", "1", "--queue", "1")
     async with connect(daemon.unix) as executor:
         gate = Gate()
         async with anyio.create_task_group() as group:
@@ -282,7 +282,7 @@ async def test_a_half_closed_connection_ends_its_run(daemon: ServedDaemon, place
 
 @pytest.mark.parametrize("place", ["unix", "tcp"])
 async def test_a_client_that_speaks_while_it_queues_is_refused(start_daemon: StartDaemon, place: str) -> None:
-    daemon = start_daemon("--workers", "1", "--warm", "1", "--queue", "2")
+    daemon = start_daemon("--workers", "1", "--parked", "0", "--warm", "1", "--queue", "2")
     with BareClient(getattr(daemon, place)) as first, BareClient(getattr(daemon, place)) as second:
         first.execute("async () => await __dispatch('a', 'b', '')")
         assert isinstance(first.receive(), Started)

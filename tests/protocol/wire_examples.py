@@ -148,10 +148,11 @@ WIRE: dict[str, tuple[Message, str]] = {
             running_now=5,
             queued_now=6,
             queue=7,
+            parked_now=2,
             runs={"ok": 8},
         ),
         ('{"type":"report","server":"s","pid":1,"uptime_s":2.5,"workers":3,"idle_now":4,"running_now":5,'
-        '"queued_now":6,"queue":7,"runs":{"ok":8}}'),
+        '"queued_now":6,"queue":7,"parked_now":2,"runs":{"ok":8}}'),
     ),
     "report_shortest": (
         Report(

@@ -43,7 +43,8 @@ def _table(report: Report) -> str:
     ends = ", ".join(f"{count} {kind}" for kind, count in sorted(report.runs.items())) or "none yet"
     return (
         f"daemon   {report.server}, process {report.pid}, up {_span(report.uptime_s)}\n"
-        f"runs     {report.running_now} of {report.workers} under way\n"
+        f"runs     {report.running_now - report.parked_now} of {report.workers} computing, "
+        f"{report.parked_now} waiting for tools\n"
         f"workers  {report.idle_now} idle and ready\n"
         f"queue    {report.queued_now} of {report.queue}\n"
         f"ended    {ends}"

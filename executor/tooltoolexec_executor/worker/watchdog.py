@@ -22,6 +22,10 @@ from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.limits import MIB
 
+PARKED = b"P"
+"""To the daemon: the program has been waiting for its tools or timers for a while, so it does not compute."""
+COMPUTING = b"C"
+"""To the daemon: it goes on. Every run begins so."""
 CANCELLED = 4
 """The exit status of a worker whose client hung up before the outcome."""
 
@@ -69,6 +73,8 @@ class Watchdog:
         self._control = control
         self._connection = connection
         self._tick_ms = _TICK_MS
+        self._told_parked = False
+        self._received = -1  # Bytes, at the last tick.
         self._progress = (0, 0.0)  # Bytes left of the outcome, and when that last changed.
 
     def watch(self) -> Never:
@@ -113,6 +119,18 @@ class Watchdog:
         else:
             self._courier.deliver(isolate_rests=False)
             self._channel.flush()
+            self._tell_state()
+
+    def _tell_state(self) -> None:
+        """Tell the daemon when the program begins to wait for long, and when it goes on."""
+        received, self._received = self._received, self._channel.received
+        is_parked = self._loop.is_parked and received == self._channel.received
+        if is_parked != self._told_parked:
+            try:
+                self._control.send(PARKED if is_parked else COMPUTING, socket.MSG_DONTWAIT)
+            except OSError:
+                return  # The daemon is gone, which its own end tells, or slow: then the next tick tells.
+            self._told_parked = is_parked
 
     def _end(self, kind: str, message: str, *, detail: dict[str, str] | None = None) -> None:
         self._courier.fail(kind, message, detail=detail)

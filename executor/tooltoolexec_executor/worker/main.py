@@ -20,6 +20,7 @@ from typing import Never
 
 from tooltoolexec_executor import handover
 from tooltoolexec_executor.lockdown import Lockdown
+from tooltoolexec_executor.worker.bounds import bound
 from tooltoolexec_executor.worker.channel import BUFFER_BYTES, Channel
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.loop import REST, Loop
@@ -98,6 +99,7 @@ class _Worker:
         self._isolate.on_notify = loop.on_notify
         self._isolate.on_complete = loop.on_complete
         self._limit_heap(facts.memory_mb)
+        bound(facts, self._gauge.data_bytes)
         loop.begin(script)
         # The isolate begins when this thread is done here, so the watchdog is made by the thread that becomes it.
         watchdog = partial(

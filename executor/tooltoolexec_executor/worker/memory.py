@@ -14,15 +14,16 @@ class MemoryGauge:
         self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         self._base = 0
         self._peak = 0
+        self.data_bytes = 0
 
     def reset(self) -> None:
-        """The run begins now."""
+        """The run begins now. `data_bytes` is then the process's writable memory, touched or not."""
         self._peak = 0
-        self._base = self._resident()
+        self._base, self.data_bytes = self._read()
 
     def growth(self) -> int:
         """Bytes of growth now."""
-        growth = self._resident() - self._base
+        growth = self._read()[0] - self._base
         self._peak = max(self._peak, growth)
         return growth
 
@@ -31,6 +32,7 @@ class MemoryGauge:
         self.growth()
         return self._peak
 
-    def _resident(self) -> int:
+    def _read(self) -> tuple[int, int]:
         # By position: both of the worker's threads read here, and would move each other's place.
-        return int(os.pread(self._statm, 128, 0).split()[1]) * _PAGE
+        fields = os.pread(self._statm, 128, 0).split()
+        return int(fields[1]) * _PAGE, int(fields[5]) * _PAGE

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _FLAGS = "--single-threaded"
+_JITLESS = "--jitless"
 
 _PACKAGE = importlib.util.find_spec("py_mini_racer")
 if _PACKAGE is None or _PACKAGE.origin is None:
@@ -60,6 +61,15 @@ SIGNATURES: dict[str, tuple[list[Any], Any]] = {
 """The functions used, each with its arguments' types and its result's (`int`, ctypes' default, where there is none)."""
 
 
+_flags = [_FLAGS]
+
+
+def disable_compiler() -> None:
+    """Let V8 interpret and never compile, in this process. Before the library is loaded; V8 reads it only then."""
+    if _JITLESS not in _flags:
+        _flags.append(_JITLESS)
+
+
 @cache
 def library() -> Any:
     """The library, with V8 initialised in this process.
@@ -71,5 +81,5 @@ def library() -> Any:
     for name, (arguments, result) in SIGNATURES.items():
         function = getattr(loaded, name)
         function.argtypes, function.restype = arguments, result
-    loaded.mr_init_v8(_FLAGS.encode(), str(_FOLDER / "icudtl.dat").encode())
+    loaded.mr_init_v8(" ".join(_flags).encode(), str(_FOLDER / "icudtl.dat").encode())
     return loaded

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 import select
 import socket
 import time
@@ -30,8 +29,6 @@ CANCELLED = 4
 """The exit status of a worker whose client hung up before the outcome."""
 
 _TICK_MS = 10.0
-_LONGEST_CPU_S = 10.0**9
-"""Past it the kernel's own limit, in seconds, is as good as none."""
 _LONGEST_TICK_MS = 40.0
 """While the program waits it cannot grow or compute, so hundreds of parked workers need not wake each tick."""
 _LINGER_S = 1.0
@@ -79,7 +76,6 @@ class Watchdog:
 
     def watch(self) -> Never:
         """Run until the process ends."""
-        self._limit_cpu()
         while True:
             ready = self._poller.poll(self._pause_ms())
             if any(descriptor == self._connection.fileno() for descriptor, _events in ready):
@@ -94,11 +90,6 @@ class Watchdog:
                 self._check()
             except PeerGoneError:
                 os._exit(CANCELLED if self._courier.settled_at is None else 0)
-
-    def _limit_cpu(self) -> None:
-        if self._cpu_s < _LONGEST_CPU_S:
-            seconds = math.ceil(time.process_time() + self._cpu_s) + 2
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
     def _pause_ms(self) -> float:
         self._tick_ms = min(self._tick_ms * 2, _LONGEST_TICK_MS) if self._loop.is_parked else _TICK_MS

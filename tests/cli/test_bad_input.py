@@ -168,3 +168,20 @@ def test_the_script_is_installed_and_says_the_same() -> None:
     assert len(ended.stderr.splitlines()) == 1
     with launch("status") as process:
         assert process.communicate(timeout=30)[1] == ended.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("args", [("run",), ("run", "--json"), ("--help",)])
+def test_an_output_that_takes_nothing_is_told_in_one_line(args: tuple[str, ...], program: Path) -> None:
+    words = [*args, str(program)] if args[0] == "run" else list(args)
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", "from tooltoolexec.cli import main; main()", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    assert "No space left on device" in ended.stderr

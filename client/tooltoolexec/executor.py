@@ -13,7 +13,7 @@ from tooltoolexec.calls import CallRunner
 from tooltoolexec.conduct import ask, conduct
 from tooltoolexec.dial import AddressDialer, Dialer, greet
 from tooltoolexec.dispatch import responder_for
-from tooltoolexec.logs import LogFeed, OnLog
+from tooltoolexec.logs import LogFeed, OnLog, most_log_characters
 from tooltoolexec.options import build_request, refuse_unavailable
 from tooltoolexec.provider import Provider, as_provider
 from tooltoolexec.run import Run, run_of
@@ -126,7 +126,7 @@ class Executor:
         declared = [as_provider(provider) for provider in providers]
         respond = responder_for(dispatch, declared, self._threads)
         request = build_request(code, declared, answers_calls=respond is not None, limits=limits, labels=labels)
-        logs = LogFeed(on_log, group)
+        logs = LogFeed(on_log, group, most_log_characters(limits))
         session = Session(request, CallRunner(respond or _refuse_call, group), logs, group)
         return await self._see_through(session, logs)
 

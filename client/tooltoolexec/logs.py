@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import anyio
 import anyio.abc
 
+from tooltoolexec_protocol.limits import MIB, Limits
+
+_MOST_UNASKED = 64 * MIB
 OnLog = Callable[[str, str], Any]
 """`on_log(level, text)`, async or plain."""
 
@@ -20,13 +24,19 @@ class LogFeed:
     A plain `on_log` is called at once. What an async one returns is awaited in a task of its own, one line after the
     other, so that a slow one never holds up the run.
 
+    Args:
+        on_log: told each line.
+        group: where an async one is awaited.
+        most: how many characters are kept and told.
+
     Attributes:
         texts: every line in order.
         warnings: what went wrong in `on_log`, once.
     """
 
-    def __init__(self, on_log: OnLog | None, group: anyio.abc.TaskGroup) -> None:
+    def __init__(self, on_log: OnLog | None, group: anyio.abc.TaskGroup, most: float = math.inf) -> None:
         self.texts: list[str] = []
+        self._room = most
         self.warnings: list[str] = []
         self._on_log = on_log
         self._group = group
@@ -41,6 +51,11 @@ class LogFeed:
         if self._is_aborted:
             return
         for level, text in lines:
+            # The worker bounds what a program logs; this bounds what a worker makes up.
+            self._room -= len(text) + 1
+            if self._room < 0:
+                self._warn_once("The executor sent more log text than the run may have; the rest was dropped.")
+                break
             self.texts.append(text)
             if self._on_log is None:
                 continue
@@ -90,5 +105,14 @@ class LogFeed:
         return is_ending or isinstance(error, KeyboardInterrupt | GeneratorExit)
 
     def _warn(self, error: BaseException) -> None:
+        self._warn_once(f"on_log raised {type(error).__name__}: {error}")
+
+    def _warn_once(self, warning: str) -> None:
         if not self.warnings:
-            self.warnings.append(f"on_log raised {type(error).__name__}: {error}")
+            self.warnings.append(warning)
+
+
+def most_log_characters(limits: Limits | None) -> float:
+    """How much log text a run with these limits may have at most; a daemon's own default is not known here."""
+    asked = None if limits is None else limits.log_bytes
+    return _MOST_UNASKED if asked is None else 2 * asked + _MOST_UNASKED

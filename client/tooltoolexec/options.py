@@ -8,8 +8,9 @@ from typing import Any, TypedDict
 
 from tooltoolexec.logs import OnLog
 from tooltoolexec.provider import Provider
+from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.envelope import Dispatch
-from tooltoolexec_protocol.limits import Limits
+from tooltoolexec_protocol.limits import LABEL_CHARACTERS, Limits
 from tooltoolexec_protocol.messages import AskedLimits, Execute
 
 
@@ -46,6 +47,7 @@ def build_request(
 
     Raises:
         TypeError: a part has the wrong type.
+        ValueError: the labels are too long.
     """
     if not isinstance(code, str):
         raise TypeError(f"code is a text, not {type(code).__name__}")
@@ -54,6 +56,9 @@ def build_request(
     labels = {} if labels is None else labels
     if not isinstance(labels, Mapping) or not all(isinstance(text, str) for pair in labels.items() for text in pair):
         raise TypeError("labels are a dict from text to text")
+    size = sum(len(name) + len(text) for name, text in labels.items())
+    if size > LABEL_CHARACTERS:
+        raise ValueError(texts.labels_too_long(size, LABEL_CHARACTERS))
     return Execute(
         id=secrets.token_hex(16),
         code=code,

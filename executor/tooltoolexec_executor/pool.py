@@ -89,7 +89,7 @@ class Pool:
                 self._renew = trio.Event()
                 try:
                     successor = await start_zygote()
-                except (ZygoteGoneError, NoWorkersError) as error:
+                except (ZygoteGoneError, NoWorkersError, OSError) as error:
                     self._failed(error)
                     await trio.sleep(self._pause_s)
                     continue
@@ -160,6 +160,8 @@ class Pool:
                 self._failed(WorkerGoneError(f"A worker cannot start: {error}"))
         except ZygoteGoneError:
             pass
+        except OSError as error:
+            self._failed(WorkerGoneError(f"A worker cannot start: {error.strerror}."))
         else:
             self._pause_s, self._has_worked = 0.0, True
             self._offer(worker)

@@ -21,13 +21,15 @@ import trio
 from tooltoolexec_executor.worker.watchdog import CANCELLED
 from tooltoolexec_executor.workers import Worker
 from tooltoolexec_protocol import texts
-from tooltoolexec_protocol.limits import EffectiveLimits
-from tooltoolexec_protocol.messages import Done, Failure, Stats
+from tooltoolexec_protocol.limits import MIB, EffectiveLimits
+from tooltoolexec_protocol.messages import Done, Failure, Stats, decode, encode
 
 log = logging.getLogger("tooltoolexec")
 
 _KEPT_S = 60.0
 _KEPT_AT_MOST = 10_000
+_KEPT_BYTES = 64 * MIB
+_LABELS_SHOWN = 500
 _GRACE_S = 1.0
 """How far past its wall limit a worker may be before the daemon ends it; its own watchdog needs a tenth of that."""
 _REAP_S = 5.0
@@ -47,7 +49,7 @@ class Run:
     worker: Worker | None = None
     begun_at: float = 0.0
     ended_at: float = 0.0
-    outcome: Done | None = None
+    outcome: bytes = b""  # Encoded: as objects, what a worker made up may be a hundred times as large.
     has_ended: trio.Event = field(default_factory=trio.Event)
     was_killed: bool = False
 
@@ -70,6 +72,7 @@ class Runs:
         self._by_id: dict[str, Run] = {}
         self._under_way: set[Run] = set()
         self._ended: deque[Run] = deque()
+        self._kept_bytes = 0
         self.counts: Counter[str] = Counter()
 
     def add(self, run_id: str, identity: str, labels: dict[str, str], limits: EffectiveLimits) -> Run | None:
@@ -81,9 +84,10 @@ class Runs:
         return run
 
     def drop(self, run: Run) -> None:
-        """Forget a run that never began; its id is free again."""
-        self._by_id.pop(run.id, None)
-        run.has_ended.set()
+        """Forget a run that never began; its id is free again. Of one that did, nothing is forgotten."""
+        if not run.begun_at:
+            self._by_id.pop(run.id, None)
+            run.has_ended.set()
 
     async def attend(self, run: Run, worker: Worker, on_state: Callable[[bytes], None]) -> None:
         """Wait for the worker's end, and bring it about when it is overdue; then settle the outcome.
@@ -112,7 +116,8 @@ class Runs:
         if run is None or run.identity != identity:
             return None
         await run.has_ended.wait()
-        return run.outcome
+        message = decode(run.outcome) if run.outcome else None
+        return message if isinstance(message, Done) else None
 
     def shut_down(self) -> None:
         """End every run under way with `shutdown`."""
@@ -128,33 +133,41 @@ class Runs:
     def _settle(self, run: Run, status: int | None, report: Done | None) -> None:
         run.ended_at = time.monotonic()
         self._under_way.discard(run)
-        self._ended.append(run)
         was_cancelled = status is not None and os.waitstatus_to_exitcode(status) == CANCELLED
-        if report is not None and report.id == run.id and report.failure is not None:
-            run.outcome = report
-        elif run.was_killed and report is None:
-            run.outcome = self._failure(run, "timeout", texts.timeout(run.limits.wall_s))
-        elif status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
-            run.outcome = self._failure(run, "cpu", texts.cpu(run.limits.cpu_s))
-        elif status != 0 and not was_cancelled:
-            run.outcome = self._failure(run, "crashed", texts.CRASHED)
-        kind = "cancelled" if was_cancelled else "ok"
-        if run.outcome is not None and run.outcome.failure is not None:
-            kind = run.outcome.failure.kind
+        failure = self._failure_of(run, status, report)
+        if failure is not None:
+            stats = report.stats if report is not None else Stats(wall_s=run.ended_at - run.begun_at)
+            run.outcome = encode(Done(id=run.id, failure=failure, stats=stats))
+        self._ended.append(run)
+        self._kept_bytes += len(run.outcome)
+        kind = failure.kind if failure is not None else "cancelled" if was_cancelled else "ok"
         self.count(run.id, kind, run.labels, run.ended_at - run.begun_at)
         run.has_ended.set()
+
+    def _failure_of(self, run: Run, status: int | None, report: Done | None) -> Failure | None:
+        """Why it failed, from what its worker said and from how that ended; None when it did not."""
+        if report is not None and report.id == run.id and report.failure is not None:
+            return report.failure
+        if run.was_killed and report is None:
+            return Failure(kind="timeout", message=texts.timeout(run.limits.wall_s))
+        if status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+            return Failure(kind="cpu", message=texts.cpu(run.limits.cpu_s))
+        if status is not None and (status == 0 or os.waitstatus_to_exitcode(status) == CANCELLED):
+            return None
+        return Failure(kind="crashed", message=texts.CRASHED)
 
     def count(self, run_id: str, kind: str, labels: dict[str, str], seconds: float) -> None:
         """Note how a run ended."""
         self.counts[kind] += 1
-        log.info("run %s ended: %s after %.3f s %s", run_id, kind, seconds, labels or "")
-
-    def _failure(self, run: Run, kind: str, message: str) -> Done:
-        return Done(
-            id=run.id, failure=Failure(kind=kind, message=message), stats=Stats(wall_s=run.ended_at - run.begun_at)
-        )
+        # A client's own text: it must not look like a line of ours.
+        shown = ascii(labels)[:_LABELS_SHOWN] if labels else ""
+        log.info("run %s ended: %s after %.3f s %s", run_id, kind, seconds, shown)
 
     def _forget_old(self) -> None:
         oldest = time.monotonic() - _KEPT_S
-        while self._ended and (self._ended[0].ended_at < oldest or len(self._ended) > _KEPT_AT_MOST):
-            self._by_id.pop(self._ended.popleft().id, None)
+        while self._ended and (
+            self._ended[0].ended_at < oldest or len(self._ended) > _KEPT_AT_MOST or self._kept_bytes > _KEPT_BYTES
+        ):
+            run = self._ended.popleft()
+            self._kept_bytes -= len(run.outcome)
+            self._by_id.pop(run.id, None)

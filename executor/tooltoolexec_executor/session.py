@@ -21,7 +21,7 @@ from tooltoolexec_executor.queueing import NotAdmittedError, PeerGoneError, admi
 from tooltoolexec_executor.state import VERSION_TEXT, DaemonState
 from tooltoolexec_executor.worker.watchdog import PARKED
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
-from tooltoolexec_protocol import limits, messages
+from tooltoolexec_protocol import limits, messages, texts
 from tooltoolexec_protocol.connection import Connection
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.limits import LimitError
@@ -126,6 +126,9 @@ class Session:
 
     async def _execute(self, execute: Execute) -> None:
         begun = time.monotonic()
+        labels = sum(len(name) + len(text) for name, text in execute.labels.items())
+        if labels > limits.LABEL_CHARACTERS:
+            raise ProtocolError("malformed", texts.labels_too_long(labels, limits.LABEL_CHARACTERS))
         try:
             check_providers(execute.providers)
             settled = limits.settle(execute.limits.asked(), self._state.defaults, self._state.maxima)
@@ -138,24 +141,19 @@ class Session:
             raise ProtocolError("duplicate_run", f"A run with the id {execute.id} is known already.")
         try:
             place, worker = await admit(self._state, self._raw)
+            try:
+                worker = await self._hand_over(worker, handover.pack(execute, settled, time.monotonic() - begun))
+                self._socket.close()  # Only this copy of the descriptor: the connection is the worker's now.
+                self._give_up_place()
+                if self._state.closing.is_set():
+                    worker.tell_to_end()  # The others were told while this one took the run.
+                await self._state.runs.attend(run, worker, partial(_note_state, place))
+            finally:
+                place.leave()
         except NotAdmittedError as error:
-            self._state.runs.drop(run)
-            return await self._fail(execute, error.kind, str(error))
-        except BaseException:
-            self._state.runs.drop(run)
-            raise
-        try:
-            worker = await self._hand_over(worker, handover.pack(execute, settled, time.monotonic() - begun))
-            self._socket.close()  # Only this copy of the descriptor: the connection is the worker's now.
-            self._give_up_place()
-            if self._state.closing.is_set():
-                worker.tell_to_end()  # The others were told while this one took the run.
-            await self._state.runs.attend(run, worker, partial(_note_state, place))
-        except NotAdmittedError as error:
-            self._state.runs.drop(run)
             await self._fail(execute, error.kind, str(error))
         finally:
-            place.leave()
+            self._state.runs.drop(run)
 
     async def _hand_over(self, worker: Worker, data: bytes) -> Worker:
         """Give the connection to `worker`, or to another one if that died meanwhile. Gives the one that has it."""
@@ -165,6 +163,7 @@ class Session:
                 with trio.fail_after(_SEND_S):
                     await worker.taken()
             except WorkerGoneError:
+                worker.kill()
                 worker.close()
                 worker = await take_worker(self._state, end_of_patience(self._state))
             except trio.TooSlowError:

@@ -12,6 +12,7 @@ import trio
 
 from tooltoolexec_executor.admission import Admission
 from tooltoolexec_executor.config import Config
+from tooltoolexec_executor.descriptors import room_for_connections
 from tooltoolexec_executor.pool import Pool
 from tooltoolexec_executor.runs import Runs
 from tooltoolexec_protocol.limits import EffectiveLimits
@@ -55,7 +56,11 @@ class DaemonState:
 
     @classmethod
     def of(cls, config: Config) -> DaemonState:
-        """The state a configuration asks for."""
+        """The state a configuration asks for.
+
+        Raises:
+            StartError: this process may not open what it takes.
+        """
         defaults, maxima = config.default_limits(), config.maximum_limits()
         return cls(
             config=config,
@@ -63,7 +68,7 @@ class DaemonState:
             maxima=maxima,
             admission=Admission(config.workers, config.parked, config.queue, config.queue_s),
             pool=Pool(min(config.warm, config.workers)),
-            connections=trio.Semaphore(config.connections),
+            connections=trio.Semaphore(room_for_connections(config)),
             welcome=Welcome(
                 version=VERSION, server=VERSION_TEXT, defaults=WireLimits.of(defaults), maxima=WireLimits.of(maxima)
             ),

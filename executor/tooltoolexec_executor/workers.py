@@ -16,16 +16,29 @@ from tooltoolexec_executor.worker.main import FAULT, READY, TAKEN
 from tooltoolexec_executor.worker.watchdog import COMPUTING, PARKED
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.framing import FrameReader
-from tooltoolexec_protocol.messages import Done, decode
+from tooltoolexec_protocol.messages import FAILURE_KINDS, Done, decode, encode
 
 log = logging.getLogger("tooltoolexec")
 
 _LONGEST_REPORT = 256 * 1024
 _RECEIVE_BYTES = 64 * 1024
+_FAULT_SHOWN = 4000
 _MOST_STATES = 100_000
 """How often a run may park and go on: its watchdog tells no more than a hundred times a second."""
 END = b"E"
 """Sent on the control socket of a busy worker: end the run with `shutdown`."""
+
+
+def _sound(body: bytes) -> Done | None:
+    """The outcome in a worker's report; None when it is nothing that this version could have sent, or could send on."""
+    try:
+        message = decode(body)
+        if not isinstance(message, Done) or (message.failure and message.failure.kind not in FAILURE_KINDS):
+            return None
+        encode(message)
+    except (ProtocolError, ValueError, RecursionError):
+        return None
+    return message
 
 
 class Origin(Protocol):
@@ -161,11 +174,7 @@ class Worker:
             log.error("A worker failed. This is a defect of the worker: %s", await self._fault())
             return None
         body = await self._frame(first)
-        try:
-            message = decode(body) if body is not None else None
-        except ProtocolError:
-            return None
-        return message if isinstance(message, Done) else None
+        return _sound(body) if body is not None else None
 
     async def gone(self) -> None:
         """Wait until a busy worker's process has let go of its socket."""
@@ -173,7 +182,8 @@ class Worker:
             await trio.lowlevel.checkpoint()
 
     async def _fault(self) -> str:
-        return ((await self._frame()) or b"it did not say why").decode("utf-8", "replace")
+        said = (await self._frame()) or b"it did not say why"
+        return ascii(said.decode("utf-8", "replace"))[1:-1][:_FAULT_SHOWN]  # One line of the log, whatever it says.
 
     async def _frame(self, beginning: bytes = b"") -> bytes | None:
         reader = FrameReader()

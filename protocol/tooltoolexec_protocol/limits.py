@@ -17,6 +17,12 @@ ANSWER_BYTES = 64 * MIB
 """The largest answer of one call, in UTF-8 bytes."""
 FRAME_BYTES = 3 * ANSWER_BYTES + MIB
 """The largest frame of a running program: an answer of two-byte characters, each an escape of six, and its wrapping."""
+PROVIDERS = 256
+"""How many providers a run may declare."""
+TOOLS = 10_000
+"""How many tools they may declare, all together."""
+LABEL_CHARACTERS = 4096
+"""How long all labels of a run may be, names and texts together."""
 VALUE_DEPTH = 500
 """How deep a value that crosses may be nested."""
 

@@ -140,6 +140,15 @@ class Logs(Message, tag="logs"):
     lines: list[tuple[str, str]]
 
 
+FAILURE_KINDS = frozenset(
+    (
+        "program syntax declaration provider_source payload unserializable timeout cpu memory stalled overloaded "
+        "shutdown crashed limit"
+    ).split()
+)
+"""Every kind of failure this version knows."""
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a run failed. `line` and `column` count from 1 in the caller's own text; `detail` depends on the kind."""
 

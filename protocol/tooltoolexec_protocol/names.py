@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tooltoolexec_protocol import texts
+from tooltoolexec_protocol import limits, texts
 from tooltoolexec_protocol.messages import ProviderSpec
 
 RESERVED_PROVIDER_NAMES = frozenset(
@@ -38,8 +38,14 @@ def check_providers(providers: Sequence[ProviderSpec]) -> None:
     """Hold every name against the rules, provider by provider in array order.
 
     Raises:
-        DeclarationError: for the first name that breaks one.
+        DeclarationError: for the first name that breaks one, or for too many of them.
     """
+    for count, most, what in (
+        (len(providers), limits.PROVIDERS, "providers"),
+        (sum(len(provider.tools) for provider in providers), limits.TOOLS, "tools"),
+    ):
+        if count > most:
+            raise DeclarationError(texts.too_many_declared(count, what, most))
     seen: set[str] = set()
     for provider in providers:
         name = provider.name

@@ -110,6 +110,16 @@ def name_twice(name: str) -> str:
     return f'Provider name "{name}" is declared twice. Give each provider its own name.'
 
 
+def labels_too_long(count: int, most: int) -> str:
+    """What a host attached to a run for the logs."""
+    return f"The labels of {count} characters are over the limit of {most}."
+
+
+def too_many_declared(count: int, what: str, most: int) -> str:
+    """More providers or tools than a run may declare."""
+    return f"The run declares {count} {what}; at most {most} are allowed."
+
+
 def tools_collide(provider: str, first: str, second: str, identifier: str) -> str:
     """Two tools of one provider would be reached by one identifier."""
     return (

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tooltoolexec import Limits, RefusedError, connect
+from tooltoolexec import Limits, RefusedError, connect, logs
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.messages import Failure, Stats
 
@@ -232,6 +232,35 @@ async def test_a_request_larger_than_the_daemon_reads_is_a_value_error(daemon: F
     async with connect(daemon.address) as executor:
         with pytest.raises(ValueError, match="over the limit of 8388608 bytes"):
             await executor.execute("x" * (8 * 1024 * 1024))
+
+
+async def test_labels_too_long_for_the_logs_are_a_value_error(daemon: FakeDaemon) -> None:
+    async with connect(daemon.address) as executor:
+        with pytest.raises(ValueError, match="The labels of 4097 characters are over the limit of 4096"):
+            await executor.execute("1", labels={"a": "x" * 4096})
+
+
+async def test_a_worker_that_makes_up_log_lines_cannot_fill_the_hosts_memory(
+    daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "_MOST_UNASKED", 1000)
+
+    @daemon.script
+    def script(peer: Peer) -> None:
+        peer.start()
+        for _ in range(50):
+            peer.log(("log", "x" * 99))
+        peer.done()
+
+    seen: list[str] = []
+
+    async def on_log(_level: str, text: str) -> None:
+        seen.append(text)
+
+    async with connect(daemon.address) as executor:
+        run = await executor.execute("code", on_log=on_log)
+    assert len(run.logs) == len(seen) == 10
+    assert run.warnings == ["The executor sent more log text than the run may have; the rest was dropped."]
 
 
 async def test_an_executor_outside_its_async_with_is_a_value_error(daemon: FakeDaemon) -> None:

@@ -12,7 +12,18 @@ import pytest
 from serving import BareClient, ServedDaemon, children_of, descriptor_count, wait_until, workers_of
 from tooltoolexec import sync
 from tooltoolexec_protocol.limits import FRAME_BYTES, HELLO_BYTES, REQUEST_BYTES
-from tooltoolexec_protocol.messages import Answers, Calls, Done, Execute, Hello, Outcome, Started, Status, Unknown
+from tooltoolexec_protocol.messages import (
+    Answers,
+    Calls,
+    Done,
+    Execute,
+    Hello,
+    Outcome,
+    ProviderSpec,
+    Started,
+    Status,
+    Unknown,
+)
 
 from .conftest import StartDaemon
 
@@ -213,3 +224,26 @@ def test_faults_leave_no_descriptor_and_no_process(daemon: ServedDaemon) -> None
     wait_until(lambda: len(workers_of(daemon.pid)) == 2, "two warm workers again")
     wait_until(lambda: descriptor_count(daemon.pid) == before, "the descriptors of before")
     assert len(children_of(daemon.pid)) == 1
+
+
+def test_labels_too_long_for_the_logs_are_refused(shared_daemon: ServedDaemon) -> None:
+    with BareClient(shared_daemon.unix) as client:
+        client.greet()
+        client.send(Execute(id="1" * 32, code="1", labels={"a": "x" * 5000}))
+        refusal = client.refusal()
+    assert (refusal.code, refusal.message) == ("malformed", "The labels of 5001 characters are over the limit of 4096.")
+
+
+def test_a_request_with_millions_of_tools_is_answered_and_holds_nobody_up(shared_daemon: ServedDaemon) -> None:
+    with BareClient(shared_daemon.unix) as client, sync.connect(shared_daemon.unix) as executor:
+        client.greet()
+        spec = ProviderSpec(name="store", tools=["a"] * 2_000_000)
+        client.send(Execute(id="2" * 32, code="1", providers=[spec]))
+        assert executor.execute("() => 1").result == 1
+        done = client.receive()
+    assert isinstance(done, Done)
+    assert done.failure is not None
+    assert (done.failure.kind, done.failure.message) == (
+        "declaration",
+        "The run declares 2000000 tools; at most 10000 are allowed.",
+    )

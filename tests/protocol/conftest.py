@@ -1,4 +1,4 @@
-"""One setting for all properties here: how long an example takes depends on the machine's load, so nothing is held to it."""
+"""One setting for all properties here: how long an example takes depends on the machine, so none is held to a time."""
 
 from hypothesis import settings
 

@@ -168,3 +168,26 @@ def test_tools_without_an_identifier_form_do_not_collide() -> None:
 
 def test_no_providers_are_fine() -> None:
     check_providers([])
+
+
+@pytest.mark.parametrize(
+    ("specs", "text"),
+    [
+        ([ProviderSpec(name=f"p{n}") for n in range(257)], "The run declares 257 providers; at most 256 are allowed."),
+        ([ProviderSpec(name="a", tools=["f"] * 10_001)], "The run declares 10001 tools; at most 10000 are allowed."),
+        (
+            [ProviderSpec(name=f"p{n}", tools=["f"] * 5001) for n in range(2)],
+            "The run declares 10002 tools; at most 10000 are allowed.",
+        ),
+    ],
+)
+def test_more_than_a_run_may_declare_is_refused_before_any_name_is_looked_at(
+    specs: list[ProviderSpec], text: str
+) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        check_providers(specs)
+    assert str(caught.value) == text
+
+
+def test_as_much_as_a_run_may_declare_is_fine() -> None:
+    check_providers([ProviderSpec(name=f"p{n}", tools=[f"f{m}" for m in range(39)]) for n in range(256)])

@@ -29,7 +29,8 @@ function viewEnvelope(view) {
 // Which built-in with a form of its own `value` descends from, by its chain of prototypes.
 function lineage(value) {
   for (let proto = ReflectGetPrototypeOf(value); proto !== null; proto = ReflectGetPrototypeOf(proto)) {
-    if (proto === ObjectPrototype) return undefined;
+    // A proxy has no kind: asking for its prototype would run the program.
+    if (proto === ObjectPrototype || WeakSetHas(knownProxies, proto)) return undefined;
     if (proto === MapPrototype || proto === SetPrototype || proto === PromisePrototype) return proto;
     if (proto === ArrayBufferPrototype) return proto;
   }
@@ -88,11 +89,13 @@ function crossingForm(value, path) {
 
 // Where JSON.stringify stands, as a linked list of holders; `root` names the value itself.
 class Walk {
+  root;
+  top = null;
+  isAtBigInt = false;
+  key = "";
+
   constructor(root) {
     this.root = root;
-    this.top = null;
-    this.isAtBigInt = false;
-    this.key = "";
   }
 
   enter(holder, key, item) {
@@ -130,6 +133,8 @@ function stringifyWalk(value, walk) {
     return JSONStringify(value, function (key, item) {
       walk.enter(this, key, item);
       if (typeof item !== "object" || item === null) return item;
+      // Raw JSON may hold what no JavaScript value can: numbers without end, halves of surrogate pairs as they are.
+      if (JSONIsRawJSON(item)) return JSONParse(item.rawJSON);
       const form = crossingForm(item, path);
       walk.descend(form);
       return form;

@@ -58,13 +58,17 @@ function numberAt(text, at) {
   return { __proto__: null, value, end };
 }
 
+// A program may write any text into a stack: what is no count of lines could break the outcome it is put into.
+const isPlace = (value) => value > 0 && value < 2 ** 31;
+
 // Line and column of the first program frame of a stack text.
 function positionIn(stack) {
   const at = stack === undefined ? -1 : StringIndexOf(stack, PROGRAM + ":");
   if (at === -1) return undefined;
   const line = numberAt(stack, at + PROGRAM.length + 1);
   const column = numberAt(stack, line.end + 1);
-  return line.value > 0 && column.value > 0 ? { __proto__: null, line: line.value, column: column.value } : undefined;
+  if (!isPlace(line.value) || !isPlace(column.value)) return undefined;
+  return { __proto__: null, line: line.value, column: column.value };
 }
 
 function cut(text) {

@@ -1,5 +1,5 @@
 // A value as text, close to Node's util.inspect for common values. It runs no getter, no proxy trap and no method of
-// the value, and never throws: what it cannot read it names.
+// the value (but for what an Error says of itself), and never throws: what it cannot read it names.
 
 const LINE_WIDTH = 72;
 const MAX_DEPTH = 2;
@@ -73,6 +73,13 @@ function inspectFunction(fn) {
   return "[" + kind + (typeof name === "string" && name ? ": " + name : " (anonymous)") + "]";
 }
 
+// From the expression itself: its `toString` would ask properties that may be the program's.
+function inspectRegExp(regexp) {
+  let text = "/" + RegExpSource(regexp) + "/";
+  for (let i = 0; i < RegExpFlags.length; i++) if (RegExpFlags[i].isSet(regexp)) text += RegExpFlags[i].letter;
+  return text;
+}
+
 function inspectPrimitive(value, nested) {
   switch (typeof value) {
     case "string":
@@ -90,12 +97,10 @@ function inspectPrimitive(value, nested) {
 
 // One inspection: the objects being rendered (for cycles) and the room that is left.
 class Inspection {
-  constructor() {
-    this.open = { __proto__: null };
-    this.depth = 0;
-    this.circular = undefined;
-    this.items = 0;
-  }
+  open = { __proto__: null };
+  depth = 0;
+  circular = undefined;
+  items = 0;
 
   isOpen(value) {
     for (let i = 0; i < this.depth; i++) if (this.open[i] === value) return true;
@@ -143,7 +148,7 @@ class Inspection {
     if (kind === PromisePrototype) return "Promise {}";
     if (kind === ArrayBufferPrototype) return "ArrayBuffer { byteLength: " + ArrayBufferByteLength(value) + " }";
     if (proto === DatePrototype) return NumberIsFinite(DateGetTime(value)) ? DateToISOString(value) : "Invalid Date";
-    if (proto === RegExpPrototype) return RegExpToString(value);
+    if (proto === RegExpPrototype) return inspectRegExp(value);
     const name = constructorName(value);
     return this.fields(value, name === "Object" ? "" : name === null ? "[Object: null prototype] " : name + " ", undefined);
   }

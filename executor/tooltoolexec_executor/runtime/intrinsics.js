@@ -3,7 +3,8 @@
 //
 // - call built-ins through the names below, never through a global, a prototype or a method;
 // - no spread of an array, no for-of, no array destructuring (they ask a mutable iterator);
-// - no write to an array index that does not exist yet (a setter on Array.prototype would see it);
+// - no write to an array index or a property that does not exist yet (a setter on a prototype would see it, and the
+//   object with it): the fields of a class are declared, which defines them;
 // - objects that are read for absent keys have no prototype;
 // - the mailbox's views are indexed, never handed to a built-in that looks something up on them.
 
@@ -22,6 +23,7 @@ const getter = (prototype, key) => uncurry(ReflectGetOwnPropertyDescriptor(proto
 const indirectEval = eval;
 const JSONStringify = JSON.stringify;
 const JSONParse = JSON.parse;
+const JSONIsRawJSON = JSON.isRawJSON;
 const DateNow = Date.now;
 const MathMax = Math.max;
 const MathMin = Math.min;
@@ -38,7 +40,11 @@ const StringRepeat = uncurry(String.prototype.repeat);
 const NumberToString = uncurry(Number.prototype.toString);
 const BigIntToString = uncurry(BigInt.prototype.toString);
 const SymbolToString = uncurry(Symbol.prototype.toString);
-const RegExpToString = uncurry(RegExp.prototype.toString);
+const RegExpSource = getter(RegExp.prototype, "source");
+const RegExpFlags = [
+  ["d", "hasIndices"], ["g", "global"], ["i", "ignoreCase"], ["m", "multiline"],
+  ["s", "dotAll"], ["u", "unicode"], ["v", "unicodeSets"], ["y", "sticky"],
+].map(([letter, name]) => ({ letter, isSet: getter(RegExp.prototype, name) }));
 const DateToISOString = uncurry(Date.prototype.toISOString);
 const DateGetTime = uncurry(Date.prototype.getTime);
 const FunctionToString = uncurry(Function.prototype.toString);

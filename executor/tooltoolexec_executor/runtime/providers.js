@@ -3,12 +3,13 @@
 // The calls on their way, by number: whose they are, and what takes the answer's envelope text.
 let pendingCalls;
 
-// A promise whose `constructor` is its own, so that `await` on it asks no prototype a program could have changed.
-function ownPromise(executor) {
-  const promise = new PromiseConstructor(executor);
+// Give a promise a `constructor` of its own, so that `await` on it asks no prototype a program could have changed.
+function ownConstructor(promise) {
   ReflectDefineProperty(promise, "constructor", { __proto__: null, value: PromiseConstructor });
   return promise;
 }
+
+const ownPromise = (executor) => ownConstructor(new PromiseConstructor(executor));
 
 const errorEnvelope = (message) => '{"error":' + quote(message) + "}";
 
@@ -147,12 +148,13 @@ function takeAnswers(text) {
   }
 }
 
-// Which calls the program waits for, at most ten of them, as the record `w`.
+// Which calls the program waits for, at most ten of them and the beginning of each name, as the record `w`.
 function postWaits() {
   let text = "";
   let left = 10;
+  const beginning = (name) => quote(StringSlice(name, 0, LONGEST_PATH));
   MapForEach(pendingCalls, (call) => {
-    if (left-- > 0) text += (text === "" ? "" : ",") + "[" + quote(call.provider) + "," + quote(call.tool) + "]";
+    if (left-- > 0) text += (text === "" ? "" : ",") + "[" + beginning(call.provider) + "," + beginning(call.tool) + "]";
   });
   post("w[" + text + "]\n");
 }

@@ -134,6 +134,10 @@ awaitScript();
 function runProgram(evaluate) {
   if (run.hasProgram) return;
   run.hasProgram = true;
+  // The program can name the entry object. What is left of it are functions the program has anyway.
+  delete entry.proxy;
+  delete entry.source;
+  delete entry.run;
   let program;
   try {
     program = evaluate();
@@ -143,10 +147,15 @@ function runProgram(evaluate) {
   settleProgram(program);
 }
 
+const isPlainPromise = (value) =>
+  typeof value === "object" && value !== null && !WeakSetHas(knownProxies, value) &&
+  ReflectGetPrototypeOf(value) === PromisePrototype;
+
 const settleProgram = async (program) => {
   let value;
   try {
-    value = await (typeof program === "function" ? program() : program);
+    value = typeof program === "function" ? program() : program;
+    value = await (isPlainPromise(value) ? ownConstructor(value) : value);
   } catch (error) {
     return fail("program", thrownMessage(error), error);
   }

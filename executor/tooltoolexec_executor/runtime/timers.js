@@ -6,12 +6,10 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 // A binary heap by due time, then by age. Slot n's children are 2n and 2n+1; slot 0 is unused. Heap and index are
 // keyed objects without a prototype, because growing an array could reach a setter.
 class TimerHeap {
-  constructor() {
-    this.slots = { __proto__: null };
-    this.size = 0;
-    this.lastId = 0;
-    this.byId = new MapConstructor();
-  }
+  slots = { __proto__: null };
+  size = 0;
+  lastId = 0;
+  byId = new MapConstructor();
 
   earlier(a, b) {
     return a.due < b.due || (a.due === b.due && a.order < b.order);

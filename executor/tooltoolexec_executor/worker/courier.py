@@ -111,7 +111,7 @@ class Courier:
     def _push(self, opening: str, records: Iterable[str]) -> None:
         if self._settled_at is None:
             body = opening + ",".join([record[1:] for record in records]) + "]}"
-            self._channel.push(frame(body.encode()))
+            self._channel.push(frame(_bytes_of(body)))
 
     def _settle(self, fields: str) -> None:
         if self._settled_at is not None:
@@ -120,7 +120,7 @@ class Courier:
         if dropped:
             line = texts.compose(texts.DROPPED_LINES, n=dropped, m=round(self._facts.log_bytes or 0))
             self._push('{"type":"logs","lines":[', ["l" + json.dumps(["warn", line])])
-        body = f'{{"type":"done","id":"{self._facts.id}",{fields},"stats":{self._stats()}}}'.encode()
+        body = _bytes_of(f'{{"type":"done","id":"{self._facts.id}",{fields},"stats":{self._stats()}}}')
         self._channel.push(frame(body))
         if fields.startswith('"failure"'):
             self._has_reported = True
@@ -158,3 +158,8 @@ class Courier:
             bytes_received=self._channel.received,
         )
         return msgspec.json.encode(stats).decode("ascii")
+
+
+def _bytes_of(json_text: str) -> bytes:
+    """In UTF-8; a lone surrogate that the runtime let through becomes JSON's escape of it."""
+    return json_text.encode("utf-8", "backslashreplace")

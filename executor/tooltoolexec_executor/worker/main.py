@@ -32,6 +32,8 @@ from tooltoolexec_executor.worker.watchdog import Watchdog
 from tooltoolexec_protocol.framing import frame
 from tooltoolexec_protocol.limits import DEFAULTS, MIB
 
+_LARGEST_MB = 1 << 24
+"""Past it, a heap is as good as not limited."""
 _UNWATCHED_S = 0.005
 
 READY = b"R"
@@ -117,7 +119,7 @@ class _Worker:
         signal.setitimer(signal.ITIMER_REAL, _UNWATCHED_S)
 
     def _limit_heap(self, megabytes: float | None) -> None:
-        self._isolate.limit_heap(0 if megabytes is None else int(megabytes * MIB))
+        self._isolate.limit_heap(0 if megabytes is None or megabytes > _LARGEST_MB else int(megabytes * MIB))
 
     def _announce(self) -> None:
         with suppress(OSError):  # The daemon is gone; the watchdog sees it too.

@@ -1,0 +1,52 @@
+"""Clients cannot use up the descriptors that workers need."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+
+import pytest
+
+from tooltoolexec_executor.config import Config
+from tooltoolexec_executor.descriptors import room_for_connections
+from tooltoolexec_executor.errors import StartError
+
+SMALL = Config(workers=4, parked=4, warm=2, connections=1000)
+
+
+@pytest.fixture(autouse=True)
+def _limit_as_before() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int) -> list[tuple[int, int]]:
+    """Put these limits in place of this process's; gives what is set."""
+    was_set: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _kind, limits: was_set.append(limits))
+    return was_set
+
+
+def test_the_limit_is_raised_as_far_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    was_set = pretend(monkeypatch, 256, 5000)
+    assert room_for_connections(SMALL) == 1000
+    assert was_set == [(5000, 5000)]
+
+
+def test_connections_get_what_the_workers_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 256, 256)
+    room = room_for_connections(SMALL)
+    assert 0 < room < 256 - 3 * 10
+
+
+def test_too_few_for_the_workers_is_told_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 64, 64)
+    with pytest.raises(StartError, match=r"64 descriptors.*ulimit -n"):
+        room_for_connections(SMALL)
+
+
+def test_where_nothing_bounds_them_the_setting_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    assert room_for_connections(SMALL) == 1000

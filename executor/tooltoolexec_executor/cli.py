@@ -71,6 +71,8 @@ def _limit_groups(options: dict[str, Any]) -> dict[str, Any]:
 @click.option("--queue", type=int, metavar="N", help="Runs that may wait for a worker. Default 1024.")
 @click.option("--queue-s", type=float, metavar="S", help="Seconds a run may wait. Default 60.")
 @click.option("--connections", type=int, metavar="N", help="Open connections without a run. Default 4096.")
+@click.option("--require-sandbox", is_flag=True, default=None, help="Do not start where workers cannot be locked down.")
+@click.option("--jitless", is_flag=True, default=None, help="V8 interprets and never compiles: slower, and safer.")
 @click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="A TOML file with these settings.")
 @click.option("--check", is_flag=True, help="Check the settings, say what they come to, and exit.")
 @_limit_options
@@ -91,9 +93,10 @@ def serve(config: Path | None, *, check: bool, **options: Any) -> None:
         return
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     try:
-        from tooltoolexec_executor import daemon  # noqa: PLC0415 - loads V8's parts, which --check does not need
+        from tooltoolexec_executor import daemon, launch  # noqa: PLC0415 - loads V8's parts, which --check does not need
     except ImportError as error:
         _fail(f"{error}. Run: pip install 'tooltoolexec[executor]'")
+    launch.configure(loaded)
     _run(daemon.serve, loaded)
 
 
@@ -103,19 +106,23 @@ def serve(config: Path | None, *, check: bool, **options: Any) -> None:
 @click.option("--config", "text", default="{}")
 def embedded(name: str, fd: int, text: str) -> None:  # noqa: ARG001
     """The daemon as a child process; it ends when its parent closes the other end of the descriptor."""
-    from tooltoolexec_executor import daemon  # noqa: PLC0415 - as above
+    from tooltoolexec_executor import daemon, launch  # noqa: PLC0415 - as above
 
     logging.basicConfig(level=logging.WARNING, format="tooltoolexec: %(message)s", stream=sys.stderr)
     config: Config = settings.check(json.loads(text))
+    launch.configure(config)
     _run(daemon.serve_embedded, config, socket.socket(fileno=fd))
 
 
 def _run(serving: Callable[..., Awaitable[None]], *args: Any) -> None:
     """Run a daemon; what keeps it from starting is one line, exit 2."""
+    why = None
     try:
         trio.run(serving, *args)
     except* StartError as group:
-        _fail(_first(group))
+        why = _first(group)
+    if why is not None:  # Not from within: some versions of Python make a group of what is raised there.
+        _fail(why)
 
 
 def _first(group: BaseExceptionGroup[Any]) -> str:

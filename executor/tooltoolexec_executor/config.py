@@ -24,6 +24,7 @@ _WORDS = {
     "Expected `float`": "write a number",
     "Expected `array`": "write a list",
     "Expected `str`": "write a text",
+    "Expected `bool`": "write true or false",
     "Expected `object`": "write a table",
     "Object contains unknown field": "there is no setting",
 }
@@ -44,6 +45,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         queue: how many runs may wait for a worker.
         queue_s: how long one may wait, in seconds.
         connections: how many connections may be open before their run has begun.
+        require_sandbox: refuse to start where a required layer of the lock-down cannot be had.
+        jitless: V8 interprets and never compiles, so no memory of a worker may become executable.
         defaults: limits of a run that asks for none, see `Limits`.
         maxima: the most a run may ask for; null grants no bound.
     """
@@ -55,6 +58,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     queue: int = 1024
     queue_s: float = 60.0
     connections: int = 4096
+    require_sandbox: bool = False
+    jitless: bool = False
     defaults: WireLimits = WireLimits()
     maxima: WireLimits = WireLimits()
 

@@ -86,20 +86,20 @@ class Pool:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._fill, nursery)
             while True:
-                self._renew = trio.Event()
                 try:
                     successor = await start_zygote()
                 except (ZygoteGoneError, NoWorkersError, OSError) as error:
                     self._failed(error)
                     await trio.sleep(self._pause_s)
                     continue
-                self._succeed(successor)
+                self._succeed(successor, nursery)
+                self._renew = trio.Event()
                 nursery.start_soon(self._see_out, successor)
                 await self._renew.wait()
                 if self._zygote is None:
                     await trio.sleep(self._pause_s)
 
-    def _succeed(self, successor: Zygote) -> None:
+    def _succeed(self, successor: Zygote, nursery: trio.Nursery) -> None:
         """Take workers from `successor` from here on."""
         old, self._zygote = self._zygote, successor
         self._generations += 1
@@ -108,6 +108,7 @@ class Pool:
                 self._idle.remove(worker)
                 worker.on_idle_end = None
                 worker.close()
+                nursery.start_soon(worker.see_out)
             old.retire()
         self._changed.set()
 
@@ -146,39 +147,40 @@ class Pool:
                 self._changed = trio.Event()
 
     async def _warm_up(self, zygote: Zygote) -> None:
+        """One more idle worker, or one more failure."""
         worker: Worker | None = None
         try:
             worker = await zygote.spawn(hurried=not self._idle)
             with trio.fail_after(_WARM_UP_S):
                 await worker.ready()
-        except trio.TooSlowError:
-            if worker is not None and not worker.was_born:
-                zygote.replace()
-            self._failed(WorkerGoneError("A worker cannot start: it takes too long."))
-        except WorkerGoneError as error:
-            if worker is not None and worker.was_born:  # Else the zygote ended, which is told by itself.
-                self._failed(WorkerGoneError(f"A worker cannot start: {error}"))
-        except ZygoteGoneError:
-            pass
-        except OSError as error:
-            self._failed(WorkerGoneError(f"A worker cannot start: {error.strerror}."))
-        else:
             self._pause_s, self._has_worked = 0.0, True
-            self._offer(worker)
-            worker = None
+            if zygote is self._zygote:
+                self._offer(worker)
+                worker = None
+        except (WorkerGoneError, ZygoteGoneError, trio.TooSlowError, OSError) as error:
+            self._note_failure(error, zygote, worker)
         finally:
             self._warming -= 1
+            self._changed.set()
             if worker is not None:
                 worker.kill()
                 worker.close()
-            self._changed.set()
+        if worker is not None:
+            await worker.see_out()
         if zygote.is_due and zygote is self._zygote and self._generations < _GENERATIONS:
             self._renew.set()
 
+    def _note_failure(self, error: Exception, zygote: Zygote, worker: Worker | None) -> None:
+        was_born = worker is not None and worker.was_born
+        if isinstance(error, trio.TooSlowError):
+            if not was_born:
+                zygote.replace()
+            error = WorkerGoneError("it takes too long")
+        elif not was_born and isinstance(error, WorkerGoneError | ZygoteGoneError):
+            return  # The zygote ended, which is told by itself.
+        self._failed(WorkerGoneError(f"A worker cannot start: {getattr(error, 'strerror', None) or error}."))
+
     def _offer(self, worker: Worker) -> None:
-        if worker.zygote is not self._zygote:
-            worker.close()  # Its zygote was retired meanwhile.
-            return
         worker.on_idle_end = partial(self._replace, worker)
         self._idle.append(worker)
         self._waiting.unpark()

@@ -32,8 +32,6 @@ _KEPT_BYTES = 64 * MIB
 _LABELS_SHOWN = 500
 _GRACE_S = 1.0
 """How far past its wall limit a worker may be before the daemon ends it; its own watchdog needs a tenth of that."""
-_REAP_S = 5.0
-"""How long the zygote may take to report an end."""
 _SENDING_S = 60.0
 """How long a worker may take to send an outcome after it said that there is one."""
 
@@ -52,17 +50,6 @@ class Run:
     outcome: bytes = b""  # Encoded: as objects, what a worker made up may be a hundred times as large.
     has_ended: trio.Event = field(default_factory=trio.Event)
     was_killed: bool = False
-
-
-async def _reap(worker: Worker) -> None:
-    """See the worker's process out. A zygote that does not report its end hangs: it is ended with all its workers."""
-    worker.kill()
-    with trio.move_on_after(_REAP_S):
-        await worker.has_ended.wait()
-    if not worker.has_ended.is_set():
-        if worker.zygote is not None:
-            worker.zygote.replace()
-        await worker.has_ended.wait()
 
 
 class Runs:
@@ -104,7 +91,7 @@ class Runs:
                     deadline.deadline = max(deadline.deadline, trio.current_time() + _SENDING_S)
                     await worker.gone()
             run.was_killed = deadline.cancelled_caught
-            await _reap(worker)
+            await worker.see_out()
         finally:
             worker.kill()
             worker.close()

@@ -17,10 +17,10 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from contextlib import suppress
 
 import trio
 
+from tooltoolexec_executor import launch
 from tooltoolexec_executor.errors import NoWorkersError
 from tooltoolexec_executor.workers import Worker
 from tooltoolexec_executor.zygote import CANNOT_START, HURRIED, READY, WARM
@@ -33,8 +33,6 @@ _DUE_CRASHES = 8
 _CRASHES = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGSYS})
 _EXIT_S = 1.0
 _LONGEST_MESSAGE = 64
-# What a process needs to start Python; the daemon's own environment may hold secrets.
-_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
 
 class ZygoteGoneError(Exception):
@@ -90,14 +88,23 @@ class Zygote:
             NoWorkersError: it cannot start here; it wrote why to standard error.
         """
         message = None
-        with trio.move_on_after(_START_S):
+        with trio.move_on_after(_START_S) as patience:
             message = await self._receive()
-        if message is None or message[0] != READY:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_EXIT_S)
-            if self._process.returncode == CANNOT_START:
-                raise NoWorkersError("Workers cannot start on this machine; the line before says why.")
-            raise ZygoteGoneError("The process that forks workers cannot start; another attempt follows.")
+        if message is not None and message[0] == READY:
+            return
+        if not patience.cancelled_caught and await self._exit_status() == CANNOT_START:
+            raise NoWorkersError("Workers cannot start on this machine; the line before says why.")
+        raise ZygoteGoneError("The process that forks workers cannot start; another attempt follows.")
+
+    async def _exit_status(self) -> int | None:
+        """The status of a process that has hung up already; None if it takes its time."""
+        pidfd = os.pidfd_open(self._process.pid)
+        try:
+            with trio.move_on_after(_EXIT_S):
+                await trio.lowlevel.wait_readable(pidfd)
+        finally:
+            os.close(pidfd)
+        return self._process.poll()
 
     @property
     def is_due(self) -> bool:
@@ -133,7 +140,13 @@ class Zygote:
         if kind == b"P":
             worker = self._unborn.popleft()
             self._workers[int(numbers[0])] = worker
+            if descriptor < 0:  # It could not be taken: without it nobody could end the worker later.
+                os.kill(int(numbers[0]), signal.SIGKILL)
             worker.born(descriptor)
+        elif kind == b"N":
+            worker = self._unborn.popleft()
+            worker.was_born = True  # As far as it ever will be: the zygote has answered.
+            worker.ended(None)
         elif kind == b"X":
             status = int(numbers[1])
             self._crashes += os.WIFSIGNALED(status) and os.WTERMSIG(status) in _CRASHES
@@ -165,10 +178,10 @@ async def start_zygote() -> Zygote:
     with theirs:
         # By exec, never by a fork of the running daemon: a fork would share its memory and descriptors.
         process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own arguments; trio's own would tie the process to a task; it returns at once
-            [sys.executable, "-m", "tooltoolexec_executor.zygote", str(theirs.fileno())],
+            launch.command(theirs.fileno()),
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            env=launch.environment(),
         )
     zygote = Zygote(process, ours)
     try:

@@ -22,6 +22,8 @@ log = logging.getLogger("tooltoolexec")
 
 _LONGEST_REPORT = 256 * 1024
 _RECEIVE_BYTES = 64 * 1024
+_REAP_S = 5.0
+"""How long the zygote may take to report an end."""
 _FAULT_SHOWN = 4000
 _MOST_STATES = 100_000
 """How often a run may park and go on: its watchdog tells no more than a hundred times a second."""
@@ -56,7 +58,7 @@ class Worker:
     """A forked worker. `born` and `ended` are told by the zygote; everything it says itself is held to be hostile.
 
     Attributes:
-        was_born: whether the process exists, or did.
+        was_born: whether the zygote has answered for it.
         has_ended: set once the process is gone; `status` is then as waitpid gives it, None when nobody could ask.
     """
 
@@ -100,6 +102,16 @@ class Worker:
     def close(self) -> None:
         """Close the control socket. An idle worker ends by it."""
         self._control.close()
+
+    async def see_out(self) -> None:
+        """Kill it and wait for its end. A zygote that does not report that hangs: it is ended with all its workers."""
+        self.kill()
+        with trio.move_on_after(_REAP_S):
+            await self.has_ended.wait()
+        if not self.has_ended.is_set():
+            if self.zygote is not None:
+                self.zygote.replace()
+            await self.has_ended.wait()
 
     async def ready(self) -> None:
         """Wait until it can take a run.

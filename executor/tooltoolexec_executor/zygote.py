@@ -1,11 +1,12 @@
 """The process that workers are forked from: V8 loaded, initialised and warmed up, one thread, no isolate.
 
-    started by exec ─▶ imports, V8, the filter ─▶ "Z" ─▶ fork on request ─▶ … ─▶ end of file on the control socket: exit
+    started by exec ─▶ imports, V8, the filter, a user of its own ─▶ "Z" ─▶ fork on request ─▶ …
+        └─▶ exit                                       end of file on the control socket ─▶ exit
 
 Requests on the control socket (a sequenced-packet socket, so a message stays whole): one byte with the descriptor of
 the new worker's control socket; the byte is `WARM`, or `HURRIED` for a worker that somebody waits for and that does not
-rehearse. Reports: ``P <pid>`` with the child's pidfd for each request, in order; ``X <pid> <status>`` for each child
-that ended, the status as waitpid gives it.
+rehearse. Reports: for each request, in order, ``P <pid>`` with the child's pidfd, or ``N <errno>`` where no child could
+be made; ``X <pid> <status>`` for each child that ended, the status as waitpid gives it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Never
 
+from tooltoolexec_executor import surroundings
 from tooltoolexec_executor.hugepages import collapse_large_blocks
 from tooltoolexec_executor.lockdown import Lockdown
-from tooltoolexec_executor.worker import v8
+from tooltoolexec_executor.lockdown.layers import WITHOUT, Layer
+from tooltoolexec_executor.worker import native, v8
 from tooltoolexec_executor.worker.main import serve
 from tooltoolexec_executor.worker.rehearsal import rehearse_messages
 
@@ -30,30 +34,66 @@ WARM = b"w"
 HURRIED = b"h"
 CANNOT_START = 3
 """The exit status of a zygote that gave up by itself: the next one will, too."""
+REQUIRE_SANDBOX = "--require-sandbox"
+JITLESS = "--jitless"
+"""Options: end where a required layer cannot be had; let V8 not compile."""
 _LONGEST_MESSAGE = 64
 
 
 def main() -> Never:
-    """Be the zygote on the descriptor named by the first argument."""
-    control = socket.socket(fileno=int(sys.argv[1]))
+    """Be the zygote on the descriptor named by the first argument; the others are options, see `launch`."""
+    control, options = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
     # Terminal signals are the daemon's to handle; it ends this process by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        runtime = v8.runtime_source()
-        v8.load()
-        v8.warm_up(runtime)
-        rehearse_messages()
-        zygote = _Zygote(control, runtime, Lockdown())
+        lockdown = Lockdown(jitless=JITLESS in options)
+        runtime = _prepare_v8(jitless=JITLESS in options)
     except Exception as error:
-        sys.stderr.write(f"tooltoolexec: V8 or the lock-down cannot start: {type(error).__name__}: {error}\n")
-        sys.exit(CANNOT_START)
+        _give_up(f"V8 cannot start: {type(error).__name__}: {error}")
     # What is imported now is never collected, so a child's collector touches (and copies) none of it.
     gc.collect()
     gc.freeze()
     collapse_large_blocks()
+    # Last, and while there is one thread: as a user of its own it may be unable to read its own files.
+    lockdown.enter()
+    try:
+        lockdown.check()
+    except RuntimeError as error:
+        _give_up(str(error))
+    _tell_of(lockdown.missing(), options)
     with suppress(BrokenPipeError):  # The daemon is gone already; reading will tell.
         control.send(READY)
-    zygote.run()
+    _Zygote(control, runtime, lockdown).run()
+
+
+def _prepare_v8(*, jitless: bool) -> str:
+    """Load V8 and go once through what each worker goes through; gives the runtime's source."""
+    surroundings.fix()
+    if jitless:
+        native.disable_compiler()
+    runtime = v8.runtime_source()
+    v8.load()
+    v8.warm_up(runtime)
+    rehearse_messages()
+    return runtime
+
+
+def _tell_of(missing: Sequence[Layer], options: Sequence[str]) -> None:
+    """Say what workers have to do without; end here if that is not good enough."""
+    lacks = [f"{layer.name} is impossible here: {layer.why}" for layer in missing]
+    if lacks and REQUIRE_SANDBOX in options:
+        _give_up(f"{REQUIRE_SANDBOX}, but {'; '.join(lacks)}")
+    for layer, lack in zip(missing, lacks, strict=True):
+        sys.stderr.write(
+            f"tooltoolexec: workers run without a layer of their lock-down. {lack}. "
+            f"Code that breaks out of V8 {WITHOUT[layer.name]}.\n"
+        )
+    sys.stderr.flush()
+
+
+def _give_up(why: str) -> Never:
+    sys.stderr.write(f"tooltoolexec: {why}\n")
+    sys.exit(CANNOT_START)
 
 
 class _Zygote:
@@ -80,14 +120,31 @@ class _Zygote:
             os._exit(0)
         if not message or not descriptors:
             os._exit(0)  # The daemon is gone. The workers follow: they die with this process.
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:  # No memory or no process for it; those that run go on.
+            os.close(descriptors[0])
+            self._report(b"N %d" % (error.errno or 0))
+            return
         if pid == 0:
             self._become_worker(socket.socket(fileno=descriptors[0]), rehearsed=message == WARM)
         os.close(descriptors[0])
-        pidfd = os.pidfd_open(pid)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError as error:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            self._report(b"N %d" % (error.errno or 0))
+            return
         self._children[pidfd] = pid
         self._poller.register(pidfd, select.POLLIN)
-        socket.send_fds(self._control, [b"P %d" % pid], [pidfd])
+        self._report(b"P %d" % pid, pidfd)
+
+    def _report(self, report: bytes, *descriptors: int) -> None:
+        try:
+            socket.send_fds(self._control, [report], descriptors)
+        except OSError:
+            os._exit(0)  # The daemon is gone.
 
     def _become_worker(self, control: socket.socket, *, rehearsed: bool) -> Never:
         self._control.close()
@@ -105,8 +162,4 @@ class _Zygote:
         self._poller.unregister(pidfd)
         os.close(pidfd)
         _pid, status = os.waitpid(pid, 0)
-        self._control.send(b"X %d %d" % (pid, status))
-
-
-if __name__ == "__main__":
-    main()
+        self._report(b"X %d %d" % (pid, status))

@@ -59,7 +59,7 @@ def test_the_pool_page_has_every_setting_and_its_default() -> None:
     for field in msgspec.structs.fields(Config):
         if field.name in ("defaults", "maxima"):
             continue
-        default = "" if field.name == "listen" else f"{field.default:g}"
+        default = "" if field.name == "listen" else "no" if field.default is False else f"{field.default:g}"
         option, variable = field.name.replace("_", "-"), field.name.upper()
         row = f"| `--{option}` | `TOOLTOOLEXEC_{variable}` | `{field.name}` | {default}".rstrip()
         assert row in POOL

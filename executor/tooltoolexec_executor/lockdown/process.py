@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
+
+from tooltoolexec_executor.lockdown.kernel import prctl
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 
-_libc = ctypes.CDLL(None, use_errno=True)
 
-
-def apply() -> None:
-    """Set all three.
+def forgo_privileges() -> None:
+    """No program that this process could start has more rights than it has.
 
     Raises:
-        OSError: the kernel refused one.
+        OSError: the kernel refused it.
+    """
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def close_memory() -> None:
+    """No core file, and no way into this process's memory for others of its user.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    prctl(_PR_SET_DUMPABLE, 0)
+
+
+def die_with_parent() -> None:
+    """Tie this process to the one that forked it. A change of user undoes it, so it comes after that.
+
+    Raises:
+        OSError: the kernel refused it.
     """
     parent = os.getppid()
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    _prctl(_PR_SET_DUMPABLE, 0)
     # Follows the thread that forked: the zygote has only one.
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)  # The zygote died before the signal was set.
-
-
-def _prctl(option: int, value: int) -> None:
-    if _libc.prctl(option, value, 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"prctl({option}): {os.strerror(number)}")

@@ -63,7 +63,7 @@ def test_a_child_that_cannot_be_held_is_ended(
 def test_the_daemon_takes_it_for_a_worker_that_cannot_start() -> None:
     async def ask() -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with subprocess.Popen([sys.executable, "-c", ""]) as process, theirs:
+        with subprocess.Popen([sys.executable, "-c", ""]) as process, theirs:  # noqa: ASYNC220 - it ends at once
             asked = supervise.Zygote(process, ours)
             worker = await asked.spawn(hurried=False)
             _data, descriptors, _flags, _address = socket.recv_fds(theirs, 64, 1)

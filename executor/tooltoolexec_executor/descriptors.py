@@ -1,11 +1,15 @@
-"""How many descriptors the daemon may have open, and how many connections that leaves room for."""
+"""How many descriptors the daemon may have open, and how many connections and parked runs that leaves room for."""
 
 from __future__ import annotations
 
+import logging
 import resource
+from typing import NamedTuple
 
 from tooltoolexec_executor.config import Config
 from tooltoolexec_executor.errors import StartError
+
+log = logging.getLogger("tooltoolexec")
 
 _MOST = 1 << 20
 _OWN = 64
@@ -15,21 +19,36 @@ _PER_WORKER = 3
 _LEAST_CONNECTIONS = 16
 
 
-def room_for_connections(config: Config) -> int:
-    """Raise this process's limit as far as it may, and give how many connections can wait for their runs.
+class Room(NamedTuple):
+    """What fits: how many connections can wait for their runs, and how many runs can be parked."""
+
+    connections: int
+    parked: int
+
+
+def make_room(config: Config) -> Room:
+    """Raise this process's limit as far as it may, and see what of the configuration fits into it.
+
+    Where not all of it does, fewer runs can be parked.
 
     Raises:
-        StartError: there is no room for the workers and a few connections.
+        StartError: there is no room for the workers that compute and a few connections.
     """
     limit = _raise_limit()
-    reserved = _OWN + _PER_WORKER * (config.workers + config.parked + config.warm)
-    room = limit - reserved
-    if room < min(_LEAST_CONNECTIONS, config.connections):
+    connections = min(config.connections, _LEAST_CONNECTIONS)
+    needed = _OWN + _PER_WORKER * (config.workers + config.warm) + connections
+    if limit < needed:
         raise StartError(
-            f"The daemon may open {limit} descriptors and needs {reserved + _LEAST_CONNECTIONS}, for its workers and a "
-            "few connections. Raise the limit (ulimit -n, LimitNOFILE) or lower --workers and --parked."
+            f"The daemon may open {limit} descriptors and needs {needed}, for its workers and a few connections. "
+            "Raise the limit (ulimit -n, LimitNOFILE) or lower --workers."
         )
-    return min(config.connections, room)
+    parked = min(config.parked, (limit - needed) // _PER_WORKER)
+    if parked < config.parked:
+        log.info(
+            "The daemon may open %d descriptors, which leaves room for %d parked runs, not %d. Raise the limit "
+            "(ulimit -n, LimitNOFILE) for more.", limit, parked, config.parked,
+        )  # fmt: skip
+    return Room(min(config.connections, connections + limit - needed - _PER_WORKER * parked), parked)
 
 
 def _raise_limit() -> int:

@@ -12,7 +12,7 @@ import trio
 
 from tooltoolexec_executor.admission import Admission
 from tooltoolexec_executor.config import Config
-from tooltoolexec_executor.descriptors import room_for_connections
+from tooltoolexec_executor.descriptors import make_room
 from tooltoolexec_executor.pool import Pool
 from tooltoolexec_executor.runs import Runs
 from tooltoolexec_protocol.limits import EffectiveLimits
@@ -62,13 +62,14 @@ class DaemonState:
             StartError: this process may not open what it takes.
         """
         defaults, maxima = config.default_limits(), config.maximum_limits()
+        room = make_room(config)
         return cls(
             config=config,
             defaults=defaults,
             maxima=maxima,
-            admission=Admission(config.workers, config.parked, config.queue, config.queue_s),
+            admission=Admission(config.workers, room.parked, config.queue, config.queue_s),
             pool=Pool(min(config.warm, config.workers)),
-            connections=trio.Semaphore(room_for_connections(config)),
+            connections=trio.Semaphore(room.connections),
             welcome=Welcome(
                 version=VERSION, server=VERSION_TEXT, defaults=WireLimits.of(defaults), maxima=WireLimits.of(maxima)
             ),

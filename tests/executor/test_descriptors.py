@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tooltoolexec_executor.config import Config
-from tooltoolexec_executor.descriptors import room_for_connections
+from tooltoolexec_executor.descriptors import make_room
 from tooltoolexec_executor.errors import StartError
 
 SMALL = Config(workers=4, parked=4, warm=2, connections=1000)
@@ -31,22 +31,32 @@ def pretend(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int) -> list[tuple
 
 def test_the_limit_is_raised_as_far_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     was_set = pretend(monkeypatch, 256, 5000)
-    assert room_for_connections(SMALL) == 1000
+    assert make_room(SMALL) == (1000, 4)
     assert was_set == [(5000, 5000)]
 
 
 def test_connections_get_what_the_workers_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, 256, 256)
-    room = room_for_connections(SMALL)
-    assert 0 < room < 256 - 3 * 10
+    room = make_room(SMALL)
+    assert room.parked == 4
+    assert 16 <= room.connections <= 256 - 3 * 10
+
+
+def test_where_room_is_scarce_fewer_runs_can_be_parked(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    pretend(monkeypatch, 106, 106)
+    assert make_room(SMALL) == (18, 2)
+    assert "room for 2 parked runs, not 4" in caplog.text
 
 
 def test_too_few_for_the_workers_is_told_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, 64, 64)
     with pytest.raises(StartError, match=r"64 descriptors.*ulimit -n"):
-        room_for_connections(SMALL)
+        make_room(SMALL)
 
 
-def test_where_nothing_bounds_them_the_setting_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_bounds_them_the_settings_do(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-    assert room_for_connections(SMALL) == 1000
+    assert make_room(SMALL) == (1000, 4)

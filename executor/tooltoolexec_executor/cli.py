@@ -16,6 +16,7 @@ import click
 import trio
 
 from tooltoolexec_executor import config as settings
+from tooltoolexec_executor import standard
 from tooltoolexec_executor.config import Config, ConfigError
 from tooltoolexec_executor.errors import StartError
 from tooltoolexec_protocol.limits import LIMIT_NAMES
@@ -82,6 +83,7 @@ def serve(config: Path | None, *, check: bool, **options: Any) -> None:
     Every option can also stand in the TOML file (--config) or in the environment (TOOLTOOLEXEC_WORKERS=8). An option
     wins over the environment, the environment over the file.
     """
+    standard.open_missing()
     try:
         loaded = settings.load(config, os.environ, _limit_groups(options) | options)
     except ConfigError as error:
@@ -105,11 +107,23 @@ def serve(config: Path | None, *, check: bool, **options: Any) -> None:
 @click.option("--fd", type=int, required=True)
 @click.option("--config", "text", default="{}")
 def embedded(name: str, fd: int, text: str) -> None:  # noqa: ARG001
-    """The daemon as a child process; it ends when its parent closes the other end of the descriptor."""
+    """The daemon as a child process; it ends when its parent closes the other end of the descriptor.
+
+    Whether workers must be locked down, and may compile, the environment says for embedded daemons as well.
+    """
+    standard.open_missing()
     from tooltoolexec_executor import daemon, launch  # noqa: PLC0415 - as above
 
     logging.basicConfig(level=logging.WARNING, format="tooltoolexec: %(message)s", stream=sys.stderr)
-    config: Config = settings.check(json.loads(text))
+    values = json.loads(text)
+    for setting in ("require_sandbox", "jitless"):
+        variable = settings.ENVIRONMENT_PREFIX + setting.upper()
+        if variable in os.environ:
+            values[setting] = os.environ[variable]
+    try:
+        config: Config = settings.check(values)
+    except ConfigError as error:
+        _fail(str(error))
     launch.configure(config)
     _run(daemon.serve_embedded, config, socket.socket(fileno=fd))
 

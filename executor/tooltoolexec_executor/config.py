@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -75,13 +77,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Where to listen.
 
         Raises:
-            ConfigError: one is no address, or may not be listened on.
+            ConfigError: one is no address, is there twice, or may not be listened on.
         """
         try:
             addresses = [parse_address(text) for text in self.listen]
         except AddressError as error:
             raise ConfigError(f"listen: {error}") from None
-        for address in addresses:
+        for number, address in enumerate(addresses):
+            if address in addresses[:number] and not (isinstance(address, TcpAddress) and address.port == 0):
+                raise ConfigError(f"listen: {address} is there twice. Name it once.")
             if isinstance(address, TcpAddress) and address.tls:
                 raise ConfigError(
                     f"listen: {address}: this version has no TLS. Listen on tcp://127.0.0.1:PORT or unix:PATH."
@@ -151,7 +155,7 @@ def check(values: Mapping[str, Any]) -> Config:
     try:
         config = msgspec.convert({name: _plain(value) for name, value in values.items()}, Config, strict=False)
     except msgspec.ValidationError as error:
-        raise ConfigError(_what_is_wrong(str(error))) from None
+        raise ConfigError(_what_is_wrong(str(error), values)) from None
     for group in LIMIT_GROUPS.values():
         unknown = [name for name in values.get(group, {}) if name not in limits.LIMIT_NAMES]
         if unknown:
@@ -160,6 +164,8 @@ def check(values: Mapping[str, Any]) -> Config:
         value = getattr(config, name)
         if not value >= least:
             raise ConfigError(f"{name} must be at least {least}, not {value}.")
+    if config.queue_s == math.inf:
+        raise ConfigError("queue_s must be a number of seconds, not inf: a run cannot wait for ever.")
     config.addresses()
     return config
 
@@ -171,12 +177,17 @@ def _plain(value: Any) -> Any:
     return {name: None if limit == "none" else limit for name, limit in value.items()}
 
 
-def _what_is_wrong(text: str) -> str:
-    """The validator's text, ``Expected `int`, got `str` - at `$.workers```, with the setting first."""
+def _what_is_wrong(text: str, values: Mapping[str, Any]) -> str:
+    """The validator's text, ``Expected `int`, got `str` - at `$.workers```, with the setting first and what it is."""
     what, _, where = text.partition(" - at `$.")
     for theirs, ours in _WORDS.items():
         what = what.replace(theirs, ours)
     where = where.rstrip("`")
+    value: Any = values
+    for name in where.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if isinstance(value, str):
+        what = what.replace("got `str`", f"not {reprlib.repr(value)}")
     return f"{where}: {what}." if where else f"{what[:1].upper()}{what[1:]}."
 
 
@@ -189,7 +200,9 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file}: {error}") from None
     except OSError as error:
         raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise ConfigError(f"{file} is nested too deeply for settings.") from None
+    except ValueError as error:  # No TOML, no UTF-8, or a number of more digits than Python reads.
         raise ConfigError(f"{file} is no TOML: {error}.") from None
     return values
 

@@ -28,19 +28,20 @@ async def serve(config: Config) -> None:
     """Listen on the configured addresses until a signal ends the daemon.
 
     Raises:
-        ListenError: an address cannot be listened on.
+        StartError: this process may open too few descriptors, or an address cannot be listened on.
     """
+    state = DaemonState.of(config)
     with _signals() as signals, ExitStack() as sockets:
         listeners = [sockets.enter_context(listen(address)) for address in config.addresses()]
         for listener in listeners:
             log.info("listening on %s", listener.address)
-        await _live(config, listeners, signals)
+        await _live(state, listeners, signals)
 
 
 async def serve_embedded(config: Config, control: socket.socket) -> None:
     """Serve the connections that come over `control`, until its end of file or a signal."""
     with _signals() as signals:
-        await _live(config, [EmbeddedListener(control)], signals)
+        await _live(DaemonState.of(config), [EmbeddedListener(control)], signals)
 
 
 def _signals() -> AbstractContextManager[AsyncIterator[int]]:
@@ -48,8 +49,9 @@ def _signals() -> AbstractContextManager[AsyncIterator[int]]:
     return trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT)
 
 
-async def _live(config: Config, listeners: Sequence[Listener | EmbeddedListener], signals: AsyncIterator[int]) -> None:
-    state = DaemonState.of(config)
+async def _live(
+    state: DaemonState, listeners: Sequence[Listener | EmbeddedListener], signals: AsyncIterator[int]
+) -> None:
     async with trio.open_nursery() as pool:
         pool.start_soon(state.pool.keep)
         async with trio.open_nursery() as sessions:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from tooltoolexec_executor import config as settings
 
 if TYPE_CHECKING:
     from tooltoolexec_executor.doctor_trials import Trials
@@ -46,18 +49,19 @@ class Finding:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--jitless", is_flag=True, help="As workers are under serve --jitless.")
-def doctor(*, as_json: bool, jitless: bool) -> None:
+@click.option("--jitless", "jitless_option", is_flag=True, default=None, help="As workers are under serve --jitless.")
+def doctor(*, as_json: bool, jitless_option: bool | None) -> None:
     """Show how workers are locked down on this machine.
 
     Each layer is proved by trying what it forbids, in a process that has no other layer. Exits with 1 when a required
     layer does not hold.
     """
+    jitless = _is_jitless(jitless_option)
     versions = {"v8": _v8_version(jitless=jitless), "mini_racer": _mini_racer(), "kernel": platform.release()}
     try:
         findings = list(_examine(jitless=jitless))
     except Exception as error:  # Whatever is wrong with this machine is what the user wants to know.
-        findings = [Finding("doctor", required=True, state=_OFF, why=f"{type(error).__name__}: {error}")]
+        findings = [Finding("doctor", required=True, state=_OFF, why=_words(error))]
     good = all(finding.state == _ON for finding in findings if finding.required)
     if as_json:
         layers = [asdict(finding) for finding in findings]
@@ -77,6 +81,22 @@ def _mini_racer() -> str:
         return "not installed"
 
 
+def _is_jitless(option: bool | None) -> bool:
+    """As `serve` decides it: by the option, or by the environment."""
+    variable = f"{settings.ENVIRONMENT_PREFIX}JITLESS"
+    given = {variable: os.environ[variable]} if variable in os.environ else {}
+    try:
+        return settings.load(None, given, {"jitless": option}).jitless
+    except settings.ConfigError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return f"{error}. Run: pip install 'tooltoolexec[executor]'"
+    return f"{type(error).__name__}: {error}"
+
+
 def _v8_version(*, jitless: bool) -> str:
     """V8's version; loads it, as the processes that are tried expect."""
     try:
@@ -84,10 +104,28 @@ def _v8_version(*, jitless: bool) -> str:
 
         if jitless:
             native.disable_compiler()
+        died_of = _signal_of_loading(v8.load)
+        if died_of:
+            return f"cannot be loaded: it ends its process by {died_of}; `ulimit -v` may leave too few addresses"
         v8.load()
         return v8.version()
     except Exception as error:  # As above.
-        return f"cannot be loaded: {error}"
+        return f"cannot be loaded: {_words(error)}"
+
+
+def _signal_of_loading(load: Callable[[], None]) -> str:
+    """The signal by which V8 ends a process that loads it, if it does; tried in one of its own."""
+    child = os.fork()
+    if child == 0:
+        try:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, 1)
+            os.dup2(nothing, 2)
+            load()
+        finally:
+            os._exit(0)  # An exception comes again in the process that asks.
+    status = os.waitpid(child, 0)[1]
+    return signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else ""
 
 
 def _examine(*, jitless: bool) -> Iterator[Finding]:

@@ -14,18 +14,19 @@ import socket
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 
 from tooltoolexec_executor.doctor_acts import ACTS, Scene
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.lockdown.layers import WORKER_LAYERS, ZYGOTE_LAYERS
-from tooltoolexec_executor.worker import v8
+from tooltoolexec_executor.worker import native, v8
 
 ALL = (*ZYGOTE_LAYERS, *WORKER_LAYERS)
 JITLESS_ACT = "make memory executable"
 _PATIENCE_S = 20.0
 _REFUSED, _DONE, _NOT_LOCKED = 10, 11, 12
 
+_CAPABILITY_ACT = "use a capability"
 _SIGNAL_SINCE, _CONNECT_SINCE = 6, 4
 """Versions of landlock that refuse it."""
 
@@ -38,7 +39,7 @@ def acts_of(layer: str, *, landlock: int = 0) -> tuple[str, ...]:
     return {
         "network": ("connect",),
         "user": ("open a file", "signal its parent", "become root"),
-        "capabilities": ("use a capability",),
+        "capabilities": (_CAPABILITY_ACT,),
         "rlimits": ("write to an open file",),
         "no_new_privs": ("gain privileges by a program",),
         "not_dumpable": ("be read by another process",),
@@ -56,7 +57,7 @@ class Trials:
     def __init__(self, scene: Scene, *, jitless: bool) -> None:
         self._scene = scene
         self._jitless = jitless
-        self._can_be_done = cache(partial(self._is_done, layers=()))
+        self._can_be_done = cache(self._is_done_somehow)
 
     def outcome(self, acts: Collection[str], layers: Collection[str]) -> tuple[list[str], list[str]]:
         """Which of `acts` a process with those layers is refused, and which it can do."""
@@ -73,11 +74,19 @@ class Trials:
 
     def alone(self, layer: str) -> Collection[str]:
         """The layers to take so that `layer` is the only one that can refuse."""
+        if layer == "capabilities":
+            return ("network", layer)
         return ("no_new_privs", layer) if layer in ("landlock", "seccomp") else (layer,)
 
     def runs_v8(self, runtime: str, layers: Collection[str]) -> bool:
         """Whether a process with those layers can make an isolate and evaluate 1 + 1 in it."""
         return self._status(lambda: _evaluate(runtime), layers) == _DONE
+
+    def _is_done_somehow(self, act: str) -> bool:
+        """Whether it can be done without any lock-down, or by what one of its layers gives."""
+        # An ordinary user has capabilities only in the namespace that this layer makes.
+        given = [("network",)] if act == _CAPABILITY_ACT else []
+        return any(self._is_done(act, layers=layers) for layers in [(), *given])
 
     def _is_done(self, act: str, *, layers: Collection[str]) -> bool:
         status = self._status(lambda: ACTS[act](self._scene), layers)
@@ -116,7 +125,7 @@ class Trials:
 
 def _evaluate(runtime: str) -> None:
     ended: queue.SimpleQueue[bool] = queue.SimpleQueue()
-    isolate = v8.Isolate(runtime, lambda: ended.put(False))
+    isolate = v8.Isolate(runtime, lambda: ended.put(False), native.Trampoline())
     isolate.on_complete = lambda _number, completion: ended.put(not completion.failed)
     isolate.evaluate(b"if (1 + 1 !== 2) throw new Error()", 2)
     if not ended.get(timeout=_PATIENCE_S):
@@ -127,13 +136,14 @@ def _evaluate(runtime: str) -> None:
 def open_trials(*, jitless: bool) -> Iterator[Trials]:
     """Everything that the acts are tried on, for as long as it is needed."""
     with (
-        tempfile.NamedTemporaryFile() as file,
+        _private_path() as path,
+        os.fdopen(os.memfd_create("doctor"), "wb") as file,
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.socket() as unconnected,
     ):
         secret = ctypes.create_string_buffer(b"12345678")
         scene = Scene(
-            path=file.name,
+            path=path,
             descriptor=file.fileno(),
             port=listener.getsockname()[1],
             unconnected=unconnected,
@@ -141,3 +151,15 @@ def open_trials(*, jitless: bool) -> Iterator[Trials]:
             address=ctypes.addressof(secret),
         )
         yield Trials(scene, jitless=jitless)
+
+
+@contextmanager
+def _private_path() -> Iterator[str]:
+    """A file that only this user may read."""
+    try:
+        file = tempfile.NamedTemporaryFile()
+    except OSError:  # No folder can be written to. The kernel has such files too.
+        yield f"/proc/{os.getpid()}/environ"
+        return
+    with file:
+        yield file.name

@@ -16,6 +16,7 @@ from functools import partial
 
 import trio
 
+from tooltoolexec_executor.backoff import Backoff
 from tooltoolexec_executor.errors import NoWorkersError
 from tooltoolexec_executor.supervise import Zygote, ZygoteGoneError, start_zygote
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
@@ -26,8 +27,6 @@ _WARM_UP_S = 10.0
 _AT_ONCE = 3
 """How many workers warm up at the same time: it is work for the processor, not waiting."""
 _BREATH_S = 0.01
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 10.0
 _HOPELESS_PAUSE_S = 0.4
 """Once the pauses of a pool that never had a worker are so long, three attempts have failed and it gives up."""
 _GENERATIONS = 4
@@ -46,8 +45,9 @@ class Pool:
         self._generations = 0
         self._waiting = trio.lowlevel.ParkingLot()
         self._changed, self._renew = trio.Event(), trio.Event()
-        self._pause_s = 0.0
+        self._warming_trouble, self._starting_trouble = Backoff(), Backoff()
         self._has_worked = False
+        self._is_proven = False  # Whether the current zygote has had a worker.
 
     @property
     def idle(self) -> int:
@@ -89,19 +89,19 @@ class Pool:
                 try:
                     successor = await start_zygote()
                 except (ZygoteGoneError, NoWorkersError, OSError) as error:
-                    self._failed(error)
-                    await trio.sleep(self._pause_s)
+                    self._failed(error, self._starting_trouble)
+                    await trio.sleep(self._starting_trouble.pause_s)
                     continue
                 self._succeed(successor, nursery)
                 self._renew = trio.Event()
                 nursery.start_soon(self._see_out, successor)
                 await self._renew.wait()
                 if self._zygote is None:
-                    await trio.sleep(self._pause_s)
+                    await trio.sleep(self._starting_trouble.pause_s)
 
     def _succeed(self, successor: Zygote, nursery: trio.Nursery) -> None:
         """Take workers from `successor` from here on."""
-        old, self._zygote = self._zygote, successor
+        old, self._zygote, self._is_proven = self._zygote, successor, False
         self._generations += 1
         if old is not None:
             for worker in [worker for worker in self._idle if worker.zygote is old]:
@@ -121,21 +121,23 @@ class Pool:
             zygote.close()
         if zygote is self._zygote:
             self._zygote = None
-            self._failed(ZygoteGoneError("The process that forks workers ended; a new one is started."))
+            gone = ZygoteGoneError("The process that forks workers ended; a new one is started.")
+            self._failed(gone, self._starting_trouble)
             self._renew.set()
 
     async def _fill(self, nursery: trio.Nursery) -> None:
         while True:
             self._changed = trio.Event()
             target = self._warm + self._wanted
-            if self._pause_s and self._warming == 0:
-                await trio.sleep(self._pause_s)
+            pause_s = self._warming_trouble.pause_s
+            if pause_s and self._warming == 0:
+                await trio.sleep(pause_s)
             else:
                 await self._breathe()
             while self._zygote and len(self._idle) + self._warming < target and self._warming < _AT_ONCE:
                 self._warming += 1
                 nursery.start_soon(self._warm_up, self._zygote)
-                if self._pause_s:
+                if pause_s:
                     break
             await self._changed.wait()
 
@@ -153,7 +155,7 @@ class Pool:
             worker = await zygote.spawn(hurried=not self._idle)
             with trio.fail_after(_WARM_UP_S):
                 await worker.ready()
-            self._pause_s, self._has_worked = 0.0, True
+            self._note_success(zygote)
             if zygote is self._zygote:
                 self._offer(worker)
                 worker = None
@@ -170,6 +172,13 @@ class Pool:
         if zygote.is_due and zygote is self._zygote and self._generations < _GENERATIONS:
             self._renew.set()
 
+    def _note_success(self, zygote: Zygote) -> None:
+        self._has_worked = True
+        self._warming_trouble.over()
+        if zygote is self._zygote and not self._is_proven:
+            self._is_proven = True
+            self._starting_trouble.over()
+
     def _note_failure(self, error: Exception, zygote: Zygote, worker: Worker | None) -> None:
         was_born = worker is not None and worker.was_born
         if isinstance(error, trio.TooSlowError):
@@ -178,7 +187,8 @@ class Pool:
             error = WorkerGoneError("it takes too long")
         elif not was_born and isinstance(error, WorkerGoneError | ZygoteGoneError):
             return  # The zygote ended, which is told by itself.
-        self._failed(WorkerGoneError(f"A worker cannot start: {getattr(error, 'strerror', None) or error}."))
+        reason = getattr(error, "strerror", None) or error
+        self._failed(WorkerGoneError(f"A worker cannot start: {reason}."), self._warming_trouble)
 
     def _offer(self, worker: Worker) -> None:
         worker.on_idle_end = partial(self._replace, worker)
@@ -194,16 +204,16 @@ class Pool:
                 log.warning("An idle worker ended (status %s); it is replaced.", worker.status)
             self._changed.set()
 
-    def _failed(self, error: Exception) -> None:
-        """Pause before the next attempt, and tell of the first in a row.
+    def _failed(self, error: Exception, trouble: Backoff) -> None:
+        """Tell of the first failure in a row, and have the next attempt wait.
 
         Raises:
             NoWorkersError: there is no hope.
         """
-        if not self._has_worked and (isinstance(error, NoWorkersError) or self._pause_s >= _HOPELESS_PAUSE_S):
-            raise NoWorkersError(
-                str(error) if isinstance(error, NoWorkersError) else f"Workers cannot start on this machine. {error}"
-            )
-        if self._pause_s == 0.0:
+        if not self._has_worked and isinstance(error, NoWorkersError):
+            raise error
+        if not self._has_worked and trouble.pause_s >= _HOPELESS_PAUSE_S:
+            raise NoWorkersError(f"Workers cannot start on this machine. {error}")
+        if trouble.pause_s == 0.0:
             log.error("%s", error)
-        self._pause_s = min(max(self._pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+        trouble.again()

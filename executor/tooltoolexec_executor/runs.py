@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import trio
 
-from tooltoolexec_executor.worker.watchdog import CANCELLED
+from tooltoolexec_executor.worker.watchdog import CANCELLED, PARKED
 from tooltoolexec_executor.workers import Worker
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.limits import MIB, EffectiveLimits
@@ -88,6 +88,7 @@ class Runs:
             with trio.move_on_after(run.limits.wall_s + _GRACE_S) as deadline:
                 report = await worker.report(on_state)
                 if report is not None:
+                    on_state(PARKED)  # What is left is sending, and need not hold up others.
                     deadline.deadline = max(deadline.deadline, trio.current_time() + _SENDING_S)
                     await worker.gone()
             run.was_killed = deadline.cancelled_caught

@@ -25,8 +25,10 @@ _RECEIVE_BYTES = 64 * 1024
 _REAP_S = 5.0
 """How long the zygote may take to report an end."""
 _FAULT_SHOWN = 4000
-_MOST_STATES = 100_000
+_STATES_AT_ONCE, _STATES_A_SECOND = 1000, 200
 """How often a run may park and go on: its watchdog tells no more than a hundred times a second."""
+_LAST_WORDS = 64
+"""Bytes that may follow an outcome: the watchdog's last, written at the same moment."""
 END = b"E"
 """Sent on the control socket of a busy worker: end the run with `shutdown`."""
 
@@ -175,13 +177,13 @@ class Worker:
 
         None when it ends without, or reports nonsense. `on_state` gets each PARKED and COMPUTING before that.
         """
-        first = await self._receive(1)
-        for _ in range(_MOST_STATES):
-            if first not in (PARKED, COMPUTING):
-                break
+        begun, states = trio.current_time(), 0
+        while (first := await self._receive(1)) in (PARKED, COMPUTING):
+            states += 1
+            if states > _STATES_AT_ONCE + _STATES_A_SECOND * (trio.current_time() - begun):
+                return None
             on_state(first)
             await trio.lowlevel.checkpoint()  # However fast it talks, others get their turn.
-            first = await self._receive(1)
         if first == FAULT:
             log.error("A worker failed. This is a defect of the worker: %s", await self._fault())
             return None
@@ -189,8 +191,13 @@ class Worker:
         return _sound(body) if body is not None else None
 
     async def gone(self) -> None:
-        """Wait until a busy worker's process has let go of its socket."""
-        while await self._receive(_RECEIVE_BYTES):
+        """Wait until a busy worker that has reported lets go of its socket; one that talks on is ended."""
+        words = 0
+        while data := await self._receive(_RECEIVE_BYTES):
+            words += len(data)
+            if words > _LAST_WORDS:
+                self.kill()
+                return
             await trio.lowlevel.checkpoint()
 
     async def _fault(self) -> str:

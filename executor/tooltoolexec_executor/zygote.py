@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Never
 
-from tooltoolexec_executor import surroundings
+from tooltoolexec_executor import standard, surroundings
 from tooltoolexec_executor.hugepages import collapse_large_blocks
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.lockdown.layers import WITHOUT, Layer
@@ -42,12 +42,16 @@ _LONGEST_MESSAGE = 64
 
 def main() -> Never:
     """Be the zygote on the descriptor named by the first argument; the others are options, see `launch`."""
+    standard.open_missing()
     control, options = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
-    # Terminal signals are the daemon's to handle; it ends this process by closing the socket.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What a terminal or a service manager sends to all of them is the daemon's to handle: runs get their outcome, and
+    # this process ends when its socket is closed.
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, signal.SIG_IGN)
     try:
         lockdown = Lockdown(jitless=JITLESS in options)
-        runtime = _prepare_v8(jitless=JITLESS in options)
+        trampoline = native.Trampoline()
+        runtime = _prepare_v8(trampoline, jitless=JITLESS in options)
     except Exception as error:
         _give_up(f"V8 cannot start: {type(error).__name__}: {error}")
     # What is imported now is never collected, so a child's collector touches (and copies) none of it.
@@ -63,17 +67,17 @@ def main() -> Never:
     _tell_of(lockdown.missing(), options)
     with suppress(BrokenPipeError):  # The daemon is gone already; reading will tell.
         control.send(READY)
-    _Zygote(control, runtime, lockdown).run()
+    _Zygote(control, runtime, trampoline, lockdown).run()
 
 
-def _prepare_v8(*, jitless: bool) -> str:
+def _prepare_v8(trampoline: native.Trampoline, *, jitless: bool) -> str:
     """Load V8 and go once through what each worker goes through; gives the runtime's source."""
     surroundings.fix()
     if jitless:
         native.disable_compiler()
     runtime = v8.runtime_source()
     v8.load()
-    v8.warm_up(runtime)
+    v8.warm_up(runtime, trampoline)
     rehearse_messages()
     return runtime
 
@@ -97,9 +101,10 @@ def _give_up(why: str) -> Never:
 
 
 class _Zygote:
-    def __init__(self, control: socket.socket, runtime: str, lockdown: Lockdown) -> None:
+    def __init__(self, control: socket.socket, runtime: str, trampoline: native.Trampoline, lockdown: Lockdown) -> None:
         self._control = control
         self._runtime = runtime
+        self._trampoline = trampoline
         self._lockdown = lockdown
         self._poller = select.poll()
         self._poller.register(control, select.POLLIN)
@@ -151,11 +156,10 @@ class _Zygote:
         for pidfd in self._children:
             os.close(pidfd)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):
-            os.dup2(nothing, standard)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
         os.close(nothing)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        serve(control, self._runtime, self._lockdown, rehearsed=rehearsed)
+        serve(control, self._runtime, self._trampoline, self._lockdown, rehearsed=rehearsed)
 
     def _reap(self, pidfd: int) -> None:
         pid = self._children.pop(pidfd)

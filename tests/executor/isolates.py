@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from tooltoolexec_executor import handover
-from tooltoolexec_executor.worker import v8
+from tooltoolexec_executor.worker import native, v8
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol.limits import DEFAULTS, EffectiveLimits
@@ -23,7 +23,7 @@ class Bench:
     def __init__(self) -> None:
         v8.load()
         self.faults: list[str] = []
-        self.isolate = Isolate(v8.runtime_source(), lambda: self.faults.append("fault"))
+        self.isolate = Isolate(v8.runtime_source(), lambda: self.faults.append("fault"), native.Trampoline())
         self.isolate.on_complete = self._on_complete
         self.isolate.on_notify = self._on_notify
         self.mailbox = Mailbox(self.isolate.memory)

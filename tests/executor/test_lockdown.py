@@ -43,10 +43,18 @@ FORBIDDEN = {
     "open another process's memory": "os.open(f'/proc/{os.getppid()}/mem', os.O_RDONLY)",
     "make a directory": "os.mkdir('/tmp/never')",
     "look at a file": "os.stat('/etc/hostname')",
+    "have memory that grows by itself": "call('mmap', None, 4096, 3, 0x122, -1, 0)",
+    "move memory": "call('mremap', own_memory, 4096, 4096, 0)",
+    "read another process's clock": "call('clock_gettime', (~os.getppid() << 3) | 2, ctypes.create_string_buffer(16))",
+    "look at another process's processors": "absent('sched_getaffinity', 1, 128, ctypes.create_string_buffer(128))",
+    "hold its peer": "pair[0].getsockopt(socket.SOL_SOCKET, 77)",
+    "send out of band": "pair[0].send(b'x', socket.MSG_OOB)",
+    "receive out of band": "pair[0].recv(1, socket.MSG_OOB)",
     "share memory": "mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)",
     "make a file in memory": "os.memfd_create('x')",
-    "leave its limits": "resource.setrlimit(resource.RLIMIT_NOFILE, (10000, 10000))",
-    "allow itself to write files": "resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))",
+    # To what they are: whatever goes past a hard limit, the limit itself refuses.
+    "set how many descriptors it may have": "set_again(resource.RLIMIT_NOFILE)",
+    "set how large a file it may write": "set_again(resource.RLIMIT_FSIZE)",
     "limit another process": "resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))",
     "become dumpable": "libc.prctl(4, 1, 0, 0, 0) == 0 or fail()",
     "outlive its parent": "libc.prctl(1, 0, 0, 0, 0) == 0 or fail()",
@@ -84,9 +92,16 @@ libc = ctypes.CDLL(None, use_errno=True)
 layers, uid, acts, options = json.loads(sys.argv[1])
 def fail():
     raise PermissionError
+def set_again(limit):
+    resource.setrlimit(limit, resource.getrlimit(limit))
 def call(name, *arguments):
     number = pyseccomp.resolve_syscall(pyseccomp.system_arch(), name)
+    ctypes.set_errno(0)  # An address looks negative if only half of it is looked at.
     if libc.syscall(number, *arguments) < 0 and ctypes.get_errno() == errno.EPERM:
+        raise PermissionError
+def absent(name, *arguments):
+    call(name, *arguments)
+    if ctypes.get_errno() == errno.ENOSYS:
         raise PermissionError
 os.close(os.memfd_create("loads what it needs"))
 Lockdown()
@@ -97,6 +112,8 @@ if uid is not None:
     libc.prctl(4, 1, 0, 0, 0)
 listener, old_socket, pair = socket.create_server(("127.0.0.1", 0)), socket.socket(), socket.socketpair()
 port = listener.getsockname()[1]
+mapped = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+own_memory = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(mapped)))
 def outcome(act):
     try:
         exec(act)
@@ -168,8 +185,43 @@ def test_the_acts_are_possible_without_a_lock_down() -> None:
     finally:
         del COMBINATIONS["none"]
     for act in ("open a file", "make a socket", "connect", "fork", "signal another process", "hold another process",
-                "look at a file", "share memory", "make a file in memory", "become dumpable"):  # fmt: skip
+                "look at a file", "share memory", "make a file in memory", "become dumpable",
+                "set how many descriptors it may have", "set how large a file it may write",
+                "have memory that grows by itself", "move memory", "read another process's clock",
+                "look at another process's processors"):  # fmt: skip
         assert found[act] == DONE, act
+
+
+SEALED = """
+import threading
+from tooltoolexec_executor.lockdown import Lockdown
+
+def attempt():
+    try:
+        threading.Thread(target=print).start()
+    except RuntimeError as error:
+        return str(error)
+    return "started"
+
+def second():
+    sealed.wait()
+    said.append(attempt())
+
+lockdown, sealed, said = Lockdown(), threading.Event(), []
+lockdown.apply()
+thread = threading.Thread(target=second)
+thread.start()
+lockdown.seal()
+said.append(attempt())
+sealed.set()
+thread.join()
+print(said)
+"""
+
+
+def test_once_a_process_is_sealed_none_of_its_threads_makes_another() -> None:
+    ran = subprocess.run([sys.executable, "-c", SEALED], timeout=50, check=False, capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == (str(["can't start new thread"] * 2) + "\n", "")
 
 
 def test_the_memory_gauge_can_be_read_from_two_threads_at_once() -> None:

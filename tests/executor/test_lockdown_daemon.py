@@ -167,3 +167,13 @@ def test_without_a_compiler_programs_run_and_their_limits_hold(tmp_path: Path) -
         busy = executor.execute("() => { while (true); }", limits=Limits(wall_s=0.1))
         assert busy.failure is not None
         assert busy.failure.kind == "timeout"
+
+
+def test_without_a_compiler_a_worker_has_no_memory_to_write_code_into(tmp_path: Path) -> None:
+    with ServedDaemon(tmp_path, ["--jitless", "--warm", "1"]) as daemon:
+        worker = worker_of(daemon)
+        mappings = Path(f"/proc/{worker}/maps").read_text()
+        assert "libmini_racer.so" in mappings
+        assert not [line for line in mappings.splitlines() if line.split()[1].startswith(("rwx", "-wx"))]
+        with connect(daemon.unix) as executor:
+            assert executor.execute("() => [3, 1, 2].sort()").result == [1, 2, 3]

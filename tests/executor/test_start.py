@@ -25,9 +25,11 @@ def test_a_machine_without_v8_is_told_so_and_nothing_hangs(command: str, tmp_pat
     )
     assert process.returncode != 0
     assert "Workers cannot start on this machine" in process.stderr
-    assert process.stderr.count("tooltoolexec: V8 cannot start: OSError: ") in (1, 2)
+    told = process.stderr.count("tooltoolexec: V8 cannot start: OSError: ")
     if command == "serve":
+        assert told == 1
         assert process.returncode == 2
         assert "Traceback" not in process.stderr
     else:
+        assert told <= 2  # A client that found its embedded daemon gone starts one more.
         assert "ConnectError: Cannot connect to the embedded executor: it ended with status 2" in process.stderr

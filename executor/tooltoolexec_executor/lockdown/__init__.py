@@ -14,7 +14,17 @@ import json
 import os
 from collections.abc import Callable, Collection
 
-from tooltoolexec_executor.lockdown import capabilities, cgroup, identity, landlock, network, process, rlimits, seccomp
+from tooltoolexec_executor.lockdown import (
+    capabilities,
+    cgroup,
+    identity,
+    landlock,
+    memory,
+    network,
+    process,
+    rlimits,
+    seccomp,
+)
 from tooltoolexec_executor.lockdown.layers import (
     WITHOUT,
     WORKER_LAYERS,
@@ -45,10 +55,14 @@ class Lockdown:
             "not_dumpable": process.close_memory,
         }
         self._prepare("landlock", lambda: landlock.Ruleset().apply)
-        self._prepare("seccomp", lambda: seccomp.Filter(jitless=jitless).load)
+        self._filter: seccomp.Filter | None = None
+        self._prepare("seccomp", lambda: self._make_filter(jitless=jitless).load)
+        self._jitless = jitless
 
     def enter(self) -> None:
         """Take what is taken once for all workers: in the zygote, which may be unable to read its files afterwards."""
+        if self._jitless:
+            memory.seal()
         self._take("cgroup", lambda: cgroup.enter(daemon=os.getppid()))
         self._take("network", network.leave)
         # While it is still allowed to; the right goes with the user.
@@ -69,6 +83,15 @@ class Lockdown:
                 self._steps[name]()
             if name == "not_dumpable":
                 process.die_with_parent()
+
+    def seal(self) -> None:
+        """Once the isolate is made: this process makes no further thread.
+
+        Raises:
+            OSError: the kernel refused it.
+        """
+        if self._filter is not None and self._is_possible("seccomp"):
+            self._filter.seal()
 
     def check(self) -> None:
         """Find out, in a child that ends at once, which of a worker's layers can be had; `apply` leaves the others.
@@ -102,6 +125,10 @@ class Lockdown:
     def missing(self) -> list[Layer]:
         """The required layers that cannot be had."""
         return [layer for layer in self.layers() if layer.required and layer.state is not State.ON]
+
+    def _make_filter(self, *, jitless: bool) -> seccomp.Filter:
+        self._filter = seccomp.Filter(jitless=jitless)
+        return self._filter
 
     def _report_to(self, descriptor: int) -> None:
         """Take each layer and write what came of it, a line each; does not return."""

@@ -14,4 +14,6 @@ def apply() -> None:
     """No core files, no file growth, few descriptors."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    descriptors = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))

@@ -26,6 +26,7 @@ from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.loop import REST, Loop
 from tooltoolexec_executor.worker.mailbox import Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
+from tooltoolexec_executor.worker.native import Trampoline
 from tooltoolexec_executor.worker.rehearsal import rehearse
 from tooltoolexec_executor.worker.v8 import Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
@@ -44,16 +45,18 @@ FAULT = b"F"
 """The worker itself failed; a frame with the reason follows."""
 
 
-def serve(control: socket.socket, runtime: str, lockdown: Lockdown, *, rehearsed: bool) -> Never:
+def serve(
+    control: socket.socket, runtime: str, trampoline: Trampoline, lockdown: Lockdown, *, rehearsed: bool
+) -> Never:
     """Be a worker: called in the forked child, with nothing else running. Never returns."""
     try:
-        _Worker(control, runtime, lockdown).live(rehearsed=rehearsed)
+        _Worker(control, runtime, trampoline, lockdown).live(rehearsed=rehearsed)
     except BaseException:
         _end_with_fault(control)
 
 
 class _Worker:
-    def __init__(self, control: socket.socket, runtime: str, lockdown: Lockdown) -> None:
+    def __init__(self, control: socket.socket, runtime: str, trampoline: Trampoline, lockdown: Lockdown) -> None:
         self._control = control
         # What needs calls that the lock-down takes away comes before it.
         self._gauge = MemoryGauge()
@@ -61,7 +64,8 @@ class _Worker:
         # For every thread to come: the signal is the main thread's to wait for.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
         lockdown.apply()
-        self._isolate = Isolate(runtime, lambda: _end_with_fault(control))
+        self._isolate = Isolate(runtime, lambda: _end_with_fault(control), trampoline)
+        lockdown.seal()
         self._mailbox = Mailbox(self._isolate.memory)
         self._buffer = bytearray(BUFFER_BYTES)
         self._watchdogs: queue.SimpleQueue[Callable[[], Watchdog]] = queue.SimpleQueue()

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+TrampolineTarget = Callable[[int, Any], None]
 
 _FLAGS = "--single-threaded"
 _JITLESS = "--jitless"
@@ -40,6 +43,23 @@ class Value(ctypes.Structure):
 
 Handle = ctypes.POINTER(Value)
 Callback = ctypes.CFUNCTYPE(None, ctypes.c_uint64, Handle)
+
+
+class Trampoline:
+    """The function that V8 calls, and what that calls: its code is made before a process gives up making any.
+
+    `target(number, handle)` is to be set before V8 can call.
+    """
+
+    target: TrampolineTarget
+
+    def __init__(self) -> None:
+        # ctypes frees the code with this object, so it must live as long as the isolate.
+        self.function = Callback(self._call)
+
+    def _call(self, number: int, handle: Any) -> None:
+        self.target(number, handle)
+
 
 _CONTEXT = _NUMBER = ctypes.c_uint64
 SIGNATURES: dict[str, tuple[list[Any], Any]] = {

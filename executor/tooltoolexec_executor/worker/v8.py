@@ -56,7 +56,7 @@ def load() -> None:
     native.library()
 
 
-def warm_up(runtime: str) -> None:
+def warm_up(runtime: str, trampoline: native.Trampoline) -> None:
     """Make an isolate and end it again: what V8 makes once for all isolates of a process, its children then inherit.
 
     That is over a quarter of what starting a worker costs. The process is one thread again afterwards.
@@ -65,7 +65,7 @@ def warm_up(runtime: str) -> None:
     def fault() -> None:
         raise RuntimeError("an isolate that has nothing to do reported something")
 
-    Isolate(runtime, fault).close()
+    Isolate(runtime, fault, trampoline).close()
 
 
 def version() -> str:
@@ -92,6 +92,7 @@ class Isolate:
     Args:
         runtime: what `runtime_source` gives; read before the lock-down.
         on_fault: called with an exception under way that left a callback, which nothing could handle any more.
+        trampoline: the isolate's alone from here on.
 
     `memory` is the mailbox. `on_notify()` and `on_complete(number, completion)` are called on the isolate's thread;
     set both before the first `call`.
@@ -100,15 +101,15 @@ class Isolate:
     on_notify: Callable[[], None]
     on_complete: Callable[[int, Completion], None]
 
-    def __init__(self, runtime: str, on_fault: Callable[[], None]) -> None:
+    def __init__(self, runtime: str, on_fault: Callable[[], None], trampoline: native.Trampoline) -> None:
         self._on_fault = on_fault
         self._dll: Any = native.library()
         self._started: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._keeps_thread_state = False
         self._heap_limit = 0
-        # ctypes frees the trampoline with this object, so it must live as long as the isolate.
-        self._callback = native.Callback(self._from_isolate)
-        self._context = self._dll.mr_init_context(self._callback)
+        self._trampoline = trampoline
+        trampoline.target = self._from_isolate
+        self._context = self._dll.mr_init_context(trampoline.function)
         self._boot(runtime)
 
     def call(self, function: str, number: int) -> None:

@@ -66,7 +66,7 @@ def _limit_groups(options: dict[str, Any]) -> dict[str, Any]:
 
 @click.command()
 @click.option("--listen", multiple=True, metavar="ADDRESS", help="unix:PATH or tcp://HOST:PORT. May be repeated.")
-@click.option("--workers", type=int, metavar="N", help="Runs that may compute at once. Default 32.")
+@click.option("--workers", type=int, metavar="N", help="Runs let in while no more compute. Default 32.")
 @click.option("--parked", type=int, metavar="N", help="Runs that may wait for tools beside them. Default 256.")
 @click.option("--warm", type=int, metavar="N", help="Idle workers kept ready. Default 6.")
 @click.option("--queue", type=int, metavar="N", help="Runs that may wait for a worker. Default 1024.")

@@ -157,7 +157,7 @@ def open_trials(*, jitless: bool) -> Iterator[Trials]:
 def _private_path() -> Iterator[str]:
     """A file that only this user may read."""
     try:
-        file = tempfile.NamedTemporaryFile()
+        file = tempfile.NamedTemporaryFile()  # noqa: SIM115 - entered below, where its errors are not this one
     except OSError:  # No folder can be written to. The kernel has such files too.
         yield f"/proc/{os.getpid()}/environ"
         return

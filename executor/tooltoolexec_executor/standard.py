@@ -13,7 +13,7 @@ def open_missing() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # The lowest free number: this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # The lowest free number: this one.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # Python gave up on it when it started.
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good

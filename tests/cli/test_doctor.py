@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,13 +25,39 @@ rules.load()
 """
 
 
-def doctor(*options: str, preparation: str = "", path: Path | None = None) -> Ended:
+NO_TEMPORARY_FILE = """
+import tempfile
+def none(*_, **__): raise FileNotFoundError(2, "No usable temporary directory")
+tempfile.NamedTemporaryFile = none
+"""
+FEW_ADDRESSES = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (4_000_000 * 1024,) * 2)
+"""
+KEEPS_CAPABILITIES = """
+import tooltoolexec_executor.doctor_acts
+from tooltoolexec_executor.lockdown import capabilities
+capabilities.drop = lambda: None
+"""
+AS_USER = """
+import ctypes, email.parser, email.policy, os  # What is loaded late, from where that user may not read.
+import tooltoolexec.cli, tooltoolexec_executor.doctor, tooltoolexec_executor.doctor_trials
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # Dumpable, as after a program is started.
+"""
+
+
+def doctor(*options: str, preparation: str = "", path: Path | None = None, **environment: str) -> Ended:
     """Run it as a process of its own: it forks, and this one has threads."""
     program = f"{preparation}\nfrom tooltoolexec.cli import main\nmain()"
     paths = [*([str(path)] if path else []), os.environ.get("PYTHONPATH", "")]
     ran = subprocess.run(
         [sys.executable, "-c", program, "doctor", *options],
-        env={**os.environ, "PYTHONPATH": ":".join(paths)}, capture_output=True, text=True, timeout=55, check=False,
+        env={**os.environ, "PYTHONPATH": ":".join(paths), **environment},
+        capture_output=True, text=True, timeout=55, check=False,
     )  # fmt: skip
     return Ended(ran.returncode, ran.stdout, ran.stderr)
 
@@ -99,6 +126,41 @@ def test_a_v8_that_is_not_installed_at_all_is_a_finding(tmp_path: Path) -> None:
     ended = doctor(preparation=hidden, path=tmp_path)
     assert (ended.code, ended.err) == (1, "")
     assert rows(ended.out)["v8"].startswith("cannot be loaded")
+    for row in ("v8", "doctor"):
+        assert "pip install 'tooltoolexec[executor]'" in rows(ended.out)[row]
+
+
+def test_a_v8_that_ends_its_process_is_a_finding() -> None:
+    ended = doctor(preparation=FEW_ADDRESSES)
+    assert (ended.code, ended.err) == (1, "")
+    found = rows(ended.out)
+    assert re.match(r"cannot be loaded: it ends its process by SIG\w+", found["v8"])
+    assert list(found)[3:] == LAYERS
+    assert found["isolate"].startswith("off")
+
+
+def test_it_needs_no_folder_that_can_be_written_to() -> None:
+    ended = doctor(preparation=NO_TEMPORARY_FILE)
+    assert (ended.code, ended.err) == (0, "")
+    for layer, act in (("seccomp", "open a file"), ("rlimits", "write to an open file")):
+        assert f"refuses: {act}" in rows(ended.out)[layer]
+
+
+def test_it_looks_at_workers_as_serve_would_have_them_by_the_environment() -> None:
+    found = json.loads(doctor("--json", TOOLTOOLEXEC_JITLESS="1").out)
+    assert found["jitless"]
+    assert not json.loads(doctor("--json", TOOLTOOLEXEC_JITLESS="0").out)["jitless"]
+    assert doctor(TOOLTOOLEXEC_JITLESS="perhaps").is_one_line("jitless: write true or false, not 'perhaps'")
+
+
+def test_capabilities_that_an_ordinary_user_keeps_are_called_off() -> None:
+    here = rows(doctor(preparation=AS_USER).out)
+    assert here["user"].startswith("impossible here")
+    if "refuses: use a capability" not in here["capabilities"]:
+        pytest.skip("an ordinary user gets no namespace here, so there are none to keep")
+    kept = rows(doctor(preparation=AS_USER + KEEPS_CAPABILITIES).out)["capabilities"]
+    assert kept.startswith("off")
+    assert "does not refuse: use a capability" in kept
 
 
 def test_a_wrong_option_is_one_line() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -158,6 +159,17 @@ def test_a_dash_reads_standard_input() -> None:
     with launch("run", "-") as process:
         assert process.communicate("() => 6 * 7", timeout=30) == ("42\n", "")
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(("closed", "out"), [("2>&-", "1\n"), ("2>&- <&-", "1\n"), (">&-", ""), (">&- 2>&- <&-", "")])
+def test_closed_standard_descriptors_keep_nothing_from_working(closed: str, out: str, tmp_path: Path) -> None:
+    (tmp_path / "p.js").write_text("() => { console.log('a'); return 1; }")
+    program = "from tooltoolexec.cli import main; main()"
+    script = f'exec "$0" -c "$1" run "$2" {closed}'
+    words = ["sh", "-c", script, sys.executable, program, str(tmp_path / "p.js")]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=50, check=False)
+    assert (ran.returncode, ran.stdout) == (0, out)
+    assert ran.stderr == ("" if "2>&-" in closed else "a\n")
 
 
 def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:

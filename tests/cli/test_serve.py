@@ -59,6 +59,8 @@ def test_several_addresses(command: Command, monkeypatch: pytest.MonkeyPatch) ->
         (["--workers", "0"], "workers must be at least 1, not 0"),
         (["--workers", "many"], "'many' is not a valid integer"),
         (["--queue-s", "nan"], "queue_s must be at least 0"),
+        (["--queue-s", "inf"], "queue_s must be a number of seconds, not inf"),
+        (["--listen", "unix:/tmp/a.sock"] * 2, "unix:/tmp/a.sock is there twice"),
         (["--max-calls", "lots"], "--max-calls takes a number or none, not 'lots'"),
         (["--config", "/no/such.toml"], "Cannot read /no/such.toml: No such file"),
         (["--config", "/tmp"], "Is a directory"),
@@ -75,7 +77,9 @@ def test_a_wrong_option_is_one_line(args: list[str], part: str, check: list[str]
     [
         (b"= 1", "is no TOML: Invalid statement (at line 1, column 1)"),
         (b"\xff", "is no TOML"),
-        (b"workers = 'x'", "workers: write a whole number"),
+        pytest.param(b"x = " + b"[" * 300_000, "is nested too deeply", id="deep"),
+        pytest.param(b"workers = " + b"1" * 5000, "is no TOML: Exceeds the limit", id="long"),
+        (b"workers = 'x'", "workers: write a whole number, not 'x'."),
         (b"workers = 0", "workers must be at least 1"),
         (b"worker = 1", "There is no setting `worker`"),
         (b"listen = 'unix:/tmp/x'", "listen: write a list"),
@@ -103,6 +107,21 @@ def test_a_wrong_variable_is_one_line_that_names_it(
 ) -> None:
     monkeypatch.setenv(f"TOOLTOOLEXEC_{variable}", text)
     assert command("serve", "--check").is_one_line(f"TOOLTOOLEXEC_{variable} in the environment: ")
+
+
+def test_a_wrong_value_is_shown(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLTOOLEXEC_WORKERS", "eight")
+    assert command("serve", "--check").is_one_line("workers: write a whole number, not 'eight'.")
+    monkeypatch.setenv("TOOLTOOLEXEC_WORKERS", "8")
+    monkeypatch.setenv("TOOLTOOLEXEC_MAX_CALLS", "x" * 10_000)
+    ended = command("serve", "--check")
+    assert ended.is_one_line("maxima.calls: write a number or none, not 'xxx")
+    assert len(ended.err) < 200
+
+
+def test_a_free_port_may_be_asked_for_twice(command: Command) -> None:
+    free = "tcp://127.0.0.1:0"
+    assert summary(command, "--listen", free, "--listen", free)["listen"] == [free, free]
 
 
 def test_a_live_unix_socket_is_refused(served: ServedDaemon, command: Command) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import msgspec
 import pytest
 
 import tooltoolexec
+from tooltoolexec.cli.commands import commands
 from tooltoolexec_executor.config import Config
 from tooltoolexec_protocol import limits, texts
 from tooltoolexec_protocol.errors import ExecutorError
@@ -84,6 +86,18 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\((docs/[\w-]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert linked == {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+
+
+def test_the_failures_page_has_exit_codes_for_every_command() -> None:
+    found = re.search(r"^\| code \|(.*)$", FAILURES, re.MULTILINE)
+    assert found
+    added = {entry.name for entry in entry_points(group="tooltoolexec.commands")}
+    assert set(re.findall(r"`(?:tooltoolexec )?(\w+)`", found[1])) == {*commands.commands, *added}
 
 
 def test_names_that_the_pages_import_are_public() -> None:

@@ -31,5 +31,5 @@ def test_a_machine_without_v8_is_told_so_and_nothing_hangs(command: str, tmp_pat
         assert process.returncode == 2
         assert "Traceback" not in process.stderr
     else:
-        assert told <= 2  # A client that found its embedded daemon gone starts one more.
+        assert told in (1, 2)  # A client that finds its embedded daemon gone tries one more.
         assert "ConnectError: Cannot connect to the embedded executor: it ended with status 2" in process.stderr

@@ -1,4 +1,4 @@
-"""What a daemon is started with must not weaken it: missing descriptors, limits on files, a low limit on descriptors."""
+"""What a daemon is started with must not weaken it: missing descriptors, limits on files and descriptors."""
 
 from __future__ import annotations
 

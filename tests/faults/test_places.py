@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import anyio
 import pytest
 
-from serving import until
-from tooltoolexec import Run, connect
+from serving import end_within, until, workers_of
+from tooltoolexec import Limits, Run, connect
+from tooltoolexec_protocol import texts
 
 from .conftest import StartDaemon
 from .test_worker_faults import STORE, WAITS, Gate, reports, runs_fine
@@ -70,3 +74,28 @@ async def test_a_run_that_goes_on_counts_as_computing_again(start_daemon: StartD
             await reports(executor, lambda report: report.parked_now == 1)
             gate.opened.set()
             await reports(executor, lambda report: (report.parked_now, report.running_now) == (0, 1))
+
+
+async def test_a_busy_worker_that_stands_still_is_ended_a_second_past_its_wall_limit(start_daemon: StartDaemon) -> None:
+    """Its own watchdog cannot: it stands still as well."""
+    daemon = start_daemon("--workers", "1", "--warm", "1")
+    async with connect(daemon.unix) as executor:
+        await reports(executor, lambda report: report.idle_now == 1)
+        (worker,) = workers_of(daemon.pid)
+        pidfd = os.pidfd_open(worker)
+        started = anyio.Event()
+        runs: list[Run] = []
+
+        async def run() -> None:
+            code = "async () => { console.log('started'); for (;;); }"
+            limits = Limits(wall_s=1)
+            runs.append(await executor.execute(code, limits=limits, on_log=lambda _level, _text: started.set()))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await started.wait()
+            os.kill(worker, signal.SIGSTOP)
+        assert runs[0].failure is not None
+        assert (runs[0].failure.kind, runs[0].error) == ("timeout", texts.timeout(1))
+        assert end_within([pidfd], 1)
+        await runs_fine(executor)

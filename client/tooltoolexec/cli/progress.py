@@ -106,6 +106,6 @@ class _Line(io.TextIOBase):
                 self._is_drawn = False
 
 
-def is_animated(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal that can erase a line."""
-    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+def is_animated(stream: TextIO | None) -> bool:
+    """Whether `stream` is a terminal that can erase a line. A process whose descriptor was closed has none."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"

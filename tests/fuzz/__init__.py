@@ -5,7 +5,7 @@
     test_client.py     the client and a hostile daemon (hostile_daemon.py)
     test_workers.py    the daemon's end of a worker's control socket
     test_whole_runs.py client and daemon while hostile workers have the runs (hostile_zygote.py)
-    test_found.py      what was found and is not mended yet
+    test_found.py      what was found and mended, a test for each kind
 
 A few thousand frames each are part of every run. `pytest -m slow tests/fuzz` sends a hundred thousand each, and
 `TOOLTOOLEXEC_FUZZ_FRAMES=1000000 pytest -m slow tests/fuzz` as many as it says.

@@ -105,7 +105,6 @@ class HostileProcess:
             FAULT + hostile_frame(self._chance, self.run_id),
             (2**32 - 1).to_bytes(4, "big") + b"x" * 60_000,
             self._chance.randbytes(self._chance.choice([1, 10, 60_000])),
-            # Without what test_found.py shows.
             hostile_frame(self._chance, self.run_id),
             self._chance.choice([PARKED, COMPUTING]) * self._chance.choice([1, 2, 1000]),
         )

@@ -31,7 +31,7 @@ from serving import (
 )
 from tooltoolexec import Executor, ExecutorError, Limits, Run, connect, local, sync
 from tooltoolexec_protocol import texts
-from tooltoolexec_protocol.messages import Calls, Done, Started
+from tooltoolexec_protocol.messages import Calls, Done, Logs, Started
 
 from .conftest import StartDaemon
 from .test_worker_faults import STORE, WAITS, Gate, reports, runs_fine

@@ -77,8 +77,10 @@ async def full(daemon: ServedDaemon) -> int:
     return zygote
 
 
-async def kill_again_and_again(daemon: ServedDaemon, times: int) -> list[float]:
+async def kill_again_and_again(daemon: ServedDaemon, executor: Executor, times: int) -> list[float]:
     """Kill each zygote as soon as it is there; gives the seconds from each kill to the next zygote."""
+    # A daemon that has never had a worker gives up after a few attempts.
+    assert (await executor.execute("() => 1")).result == 1
     zygote, pauses = await full(daemon), []
     for _ in range(times):
         killed_at = time.monotonic()
@@ -93,7 +95,7 @@ async def test_a_zygote_that_ends_four_times_is_started_after_pauses_that_double
     daemon = start_daemon("--workers", "4", "--warm", str(WARM))
     async with connect(daemon.unix) as executor:
         waiting = Waiting(executor)
-        pauses = await kill_again_and_again(daemon, 4)
+        pauses = await kill_again_and_again(daemon, executor, 4)
         async with anyio.create_task_group() as group:
             for number in range(8):
                 group.start_soon(waiting.one, number)
@@ -117,7 +119,7 @@ async def test_a_zygote_that_ends_ten_times_is_started_ever_more_slowly_and_then
             pauses: list[float] = []
 
             async def hurt() -> None:
-                pauses.extend(await kill_again_and_again(daemon, 10))
+                pauses.extend(await kill_again_and_again(daemon, executor, 10))
                 afterwards.set()
 
             afterwards = anyio.Event()

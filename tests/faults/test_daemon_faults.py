@@ -75,9 +75,9 @@ async def test_past_a_queue_of_8_the_rest_is_overloaded_and_nothing_hangs(
     start_daemon: StartDaemon, place: str
 ) -> None:
     if place == "embedded":
-        opened = local(workers=4, queue=8)
+        opened = local(workers=4, parked=0, queue=8)
     else:
-        opened = connect(getattr(start_daemon("--workers", "4", "--queue", "8"), place))
+        opened = connect(getattr(start_daemon("--workers", "4", "--parked", "0", "--queue", "8"), place))
     runs: list[Run] = []
     async with opened as executor:
         gate = Gate()

@@ -21,6 +21,8 @@ from tooltoolexec_executor.config import Config, ConfigError
 from tooltoolexec_executor.errors import StartError
 from tooltoolexec_protocol.limits import LIMIT_NAMES
 
+_EMBEDDED_VARIABLES = [settings.ENVIRONMENT_PREFIX + name for name in ("REQUIRE_SANDBOX", "JITLESS")]
+
 
 def _fail(message: str) -> NoReturn:
     """A mistake of the user's: one line, exit 2."""
@@ -115,13 +117,9 @@ def embedded(name: str, fd: int, text: str) -> None:  # noqa: ARG001
     from tooltoolexec_executor import daemon, launch  # noqa: PLC0415 - as above
 
     logging.basicConfig(level=logging.WARNING, format="tooltoolexec: %(message)s", stream=sys.stderr)
-    values = json.loads(text)
-    for setting in ("require_sandbox", "jitless"):
-        variable = settings.ENVIRONMENT_PREFIX + setting.upper()
-        if variable in os.environ:
-            values[setting] = os.environ[variable]
+    of_the_machine = {name: os.environ[name] for name in _EMBEDDED_VARIABLES if name in os.environ}
     try:
-        config: Config = settings.check(values)
+        config: Config = settings.load(None, of_the_machine, json.loads(text))
     except ConfigError as error:
         _fail(str(error))
     launch.configure(config)

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 from collections import deque
+from contextlib import suppress
 
 import trio
 
@@ -94,7 +95,7 @@ class Zygote:
             return
         if not patience.cancelled_caught and await self._exit_status() == CANNOT_START:
             raise NoWorkersError("Workers cannot start on this machine; the line before says why.")
-        raise ZygoteGoneError("The process that forks workers cannot start; another attempt follows.")
+        raise ZygoteGoneError("The process that forks workers cannot start.")
 
     async def _exit_status(self) -> int | None:
         """The status of a process that has hung up already; None if it takes its time."""
@@ -141,7 +142,8 @@ class Zygote:
             worker = self._unborn.popleft()
             self._workers[int(numbers[0])] = worker
             if descriptor < 0:  # It could not be taken: without it nobody could end the worker later.
-                os.kill(int(numbers[0]), signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(int(numbers[0]), signal.SIGKILL)
             worker.born(descriptor)
         elif kind == b"N":
             worker = self._unborn.popleft()

@@ -156,7 +156,6 @@ def test_a_delegated_group_is_divided_between_the_daemon_and_its_workers(tmp_pat
     assert (tree.group / "daemon" / "cgroup.procs").read_text() == str(DAEMON)
     assert (tree.group / "workers" / "cgroup.procs").read_text() == str(os.getpid())
     assert (tree.group / "workers" / "pids.max").read_text() == str(cgroup.MOST_PROCESSES)
-    assert (tree.group / "workers" / "memory.oom.group").read_text() == "0"
 
 
 @pytest.mark.usefixtures("_delegated")

@@ -81,3 +81,19 @@ def test_the_daemon_takes_it_for_a_worker_that_cannot_start() -> None:
             asked.close()
 
     trio.run(ask)
+
+
+def test_a_worker_whose_handle_was_lost_on_the_way_is_ended() -> None:
+    async def ask() -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with subprocess.Popen([sys.executable, "-c", ""]) as process, theirs:  # noqa: ASYNC220 - it ends at once
+            asked = supervise.Zygote(process, ours)
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])  # noqa: ASYNC220 - the same
+            for _ in range(2):  # The second time it is gone already.
+                worker = await asked.spawn(hurried=False)
+                asked._take_report(b"P %d" % child.pid, -1)
+                assert child.wait() == -signal.SIGKILL
+                worker.close()
+            asked.close()
+
+    trio.run(ask)

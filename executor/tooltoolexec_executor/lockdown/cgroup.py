@@ -49,9 +49,6 @@ def enter(*, daemon: int, root: Path = ROOT, own: Path = Path("/proc/self/cgroup
     (workers / "cgroup.procs").write_text(str(os.getpid()))
     (group / "cgroup.subtree_control").write_text("+pids")
     (workers / "pids.max").write_text(str(MOST_PROCESSES))
-    with suppress(OSError):  # Only with the memory controller: a worker that is out of memory ends alone.
-        (group / "cgroup.subtree_control").write_text("+memory")
-        (workers / "memory.oom.group").write_text("0")
     return f"at most {MOST_PROCESSES} processes and threads, in {workers.relative_to(root)}"
 
 

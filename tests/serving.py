@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
 import select
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +22,9 @@ from types import TracebackType
 from typing import Self
 
 import anyio
+import trustme
 
+from tooltoolexec import Executor, connect
 from tooltoolexec_protocol.address import TcpAddress, UnixAddress, parse_address
 from tooltoolexec_protocol.framing import FrameReader, frame
 from tooltoolexec_protocol.limits import FRAME_BYTES
@@ -28,21 +34,74 @@ PATIENCE_S = 15.0
 """How long a test waits for what must come; far longer than it takes."""
 
 
+TOKEN = "a token for the tests 0123456789".replace(" ", "-")
+
+
+class Certificates:
+    """An authority of the tests' own, and a certificate of it for this machine."""
+
+    _made: Certificates | None = None
+
+    def __init__(self, folder: Path) -> None:
+        self.authority = trustme.CA()
+        self.ca, self.cert, self.key = folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
+        self.authority.cert_pem.write_to_path(self.ca)
+        self.write(self.authority.issue_cert("localhost", "127.0.0.1"))
+
+    def write(self, leaf: trustme.LeafCert) -> None:
+        """Have daemons that start or reload from now on use this one."""
+        self.key.write_bytes(leaf.private_key_pem.bytes())
+        self.cert.write_bytes(b"".join(part.bytes() for part in leaf.cert_chain_pems))
+
+    def client(self, leaf: trustme.LeafCert | None = None) -> ssl.SSLContext:
+        """For a client that trusts the authority, perhaps with a certificate of its own."""
+        context = ssl.create_default_context(cafile=str(self.ca))
+        if leaf is not None:
+            leaf.configure_cert(context)
+        return context
+
+    @classmethod
+    def shared(cls) -> Certificates:
+        """For tests that do not change them: made once per process."""
+        if cls._made is None:
+            folder = tempfile.mkdtemp()
+            atexit.register(shutil.rmtree, folder)
+            cls._made = cls(Path(folder))
+        return cls._made
+
+
 class ServedDaemon:
-    """`tooltoolexec serve` on a Unix socket and on a TCP port.
+    """`tooltoolexec serve` on a Unix socket, a TCP port without tokens, and a TLS port with `TOKEN`.
 
     Args:
         folder: where its socket goes.
         options: more command-line options.
         preparation: Python statements that the daemon's process runs first, to shorten a deadline.
+        certificates: instead of those that all share.
+        with_tokens: let nobody in by TCP without one.
     """
 
-    def __init__(self, folder: Path, options: Sequence[str] = (), *, preparation: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        options: Sequence[str] = (),
+        *,
+        preparation: str = "",
+        certificates: Certificates | None = None,
+        with_tokens: bool = False,
+    ) -> None:
         self.path = folder / "d.sock"
+        self.certificates = certificates or Certificates.shared()
         program = f"{preparation}\nfrom tooltoolexec_executor.cli import serve\nserve()"
-        listen = ["--listen", f"unix:{self.path}", "--listen", "tcp://127.0.0.1:0"]
+        listen = [f"--listen=unix:{self.path}", "--listen=tcp://127.0.0.1:0", "--listen=tls://127.0.0.1:0"]
+        access = [
+            *["--insecure-no-token"][: not with_tokens],
+            f"--tls-cert={self.certificates.cert}",
+            f"--tls-key={self.certificates.key}",
+        ]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", program, *listen, *options],
+            [sys.executable, "-c", program, *listen, *access, *options],
+            env={**os.environ, "TOOLTOOLEXEC_TOKENS": f"tests={TOKEN}"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -53,22 +112,28 @@ class ServedDaemon:
         self._addresses: list[str] = []
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
-        if not self._listens.wait(PATIENCE_S) or len(self._addresses) < 2:
+        if not self._listens.wait(PATIENCE_S) or len(self._addresses) < 3:
             self.close()
             raise AssertionError("the daemon does not listen: " + "".join(self.log))
-        self.unix, self.tcp = self._addresses
+        self.unix, self.tcp, self.tls = self._addresses
 
     def _read_log(self) -> None:
         assert self.process.stderr is not None
         with self.process.stderr as stream:
             for line in stream:
                 self.log.append(line)
-                found = re.search(r"listening on (\S+)", line)
+                found = re.search(r'"event": ?"listening".*"address": ?"([^"]+)"', line)
                 if found:
                     self._addresses.append(found[1])
-                    if len(self._addresses) == 2:
+                    if len(self._addresses) == 3:
                         self._listens.set()
         self._listens.set()
+
+    def connect(self, place: str) -> Executor:
+        """An executor, not open yet, at its `unix`, `tcp` or `tls` address."""
+        if place == "tls":
+            return connect(self.tls, token=TOKEN, ca=str(self.certificates.ca))
+        return connect(getattr(self, place))
 
     @property
     def pid(self) -> int:
@@ -83,9 +148,9 @@ class ServedDaemon:
         self.close()
 
     def close(self) -> None:
-        """End it, in good order where that is possible, and see that nothing of it stays."""
+        """End it at once, in good order where that is possible, and see that nothing of it stays."""
         family = Family(self.pid)
-        self.process.terminate()
+        self.process.send_signal(signal.SIGINT)
         try:
             self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -172,7 +237,7 @@ async def until(holds: Callable[[], bool], what: str, *, within_s: float = PATIE
 class BareClient:
     """Frames over a blocking socket; sends whatever it is told to."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
         place = parse_address(address)
         if isinstance(place, UnixAddress):
             self.socket = socket.socket(socket.AF_UNIX)
@@ -181,6 +246,8 @@ class BareClient:
         else:
             assert isinstance(place, TcpAddress)
             self.socket = socket.create_connection((place.host, place.port), PATIENCE_S)
+            if tls is not None:
+                self.socket = tls.wrap_socket(self.socket, server_hostname=place.host)
         self._reader = FrameReader()
 
     def __enter__(self) -> Self:
@@ -202,15 +269,15 @@ class BareClient:
         while (body := self._reader.next_body(FRAME_BYTES)) is None:
             try:
                 data = self.socket.recv(65536)
-            except ConnectionResetError:
+            except (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
                 return None
             if not data:
                 return None
             self._reader.feed(data)
         return decode(body)
 
-    def greet(self) -> None:
-        self.send(Hello(version=VERSION, oldest_version=VERSION))
+    def greet(self, token: str = "") -> None:
+        self.send(Hello(version=VERSION, oldest_version=VERSION, token=token))
         assert isinstance(self.receive(), Welcome)
 
     def execute(self, code: str) -> Execute:

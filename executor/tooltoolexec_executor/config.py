@@ -1,35 +1,33 @@
-"""The daemon's settings: what they mean, their defaults, where they come from (options, environment, a TOML file)."""
+"""All settings of a daemon, each with its default, and which values and combinations of them can work."""
 
 from __future__ import annotations
 
 import math
-import reprlib
-import tomllib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import msgspec
 
 from tooltoolexec_protocol import limits
-from tooltoolexec_protocol.address import Address, TcpAddress, parse_address
+from tooltoolexec_protocol.address import Address, TcpAddress, UnixAddress, parse_address
 from tooltoolexec_protocol.errors import AddressError
 from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import WireLimits
 
-ENVIRONMENT_PREFIX = "TOOLTOOLEXEC_"
-LIMIT_GROUPS = {"default": "defaults", "max": "maxima"}
-"""How a limit's option and variable begin (`--max-calls`, `TOOLTOOLEXEC_MAX_CALLS`), and the group that they set."""
-_WORDS = {
-    "Expected `int`": "write a whole number",
-    "Expected `float | null`": "write a number or none",
-    "Expected `float`": "write a number",
-    "Expected `array`": "write a list",
-    "Expected `str`": "write a text",
-    "Expected `bool`": "write true or false",
-    "Expected `object`": "write a table",
-    "Object contains unknown field": "there is no setting",
+_LEAST = {
+    "workers": 1,
+    "parked": 0,
+    "warm": 1,
+    "queue": 0,
+    "queue_s": 0,
+    "connections": 1,
+    "connections_per_client": 1,
+    "runs_per_client": 1,
+    "queue_per_client": 0,
+    "grace_s": 0,
+    "idle_s": 1,
 }
+_SECONDS = ("queue_s", "grace_s", "idle_s")
+_OTHERS_MAY_WRITE = 0o002
 
 
 class ConfigError(ValueError):
@@ -41,12 +39,30 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         listen: addresses to listen on.
+        socket_mode: who may connect to Unix sockets, as an octal mode.
+        socket_group: the group that owns them, by name or number.
+        allow_users: who else than the daemon's own user may connect to them, by name or number; empty: whom the mode
+            lets in.
+        token_file: one `NAME TOKEN` or `NAME sha256:HEX` a line.
+        tls_cert: the PEM file of the certificate (and its chain) for tls:// addresses.
+        tls_key: the PEM file of its key.
+        tls_client_ca: the PEM file of the authority that must have signed a client's certificate.
+        insecure_no_token: TCP clients need no token.
+        insecure_no_tls: tcp:// may be listened on off loopback, in the clear.
+        insecure_any_user: Unix sockets may let in every user of the machine.
         workers: how many runs may compute at once.
         parked: how many more may wait for their tools.
+        runs_per_client: how many runs of one client may be under way.
         warm: how many idle workers are kept ready beside them.
         queue: how many runs may wait for a worker.
+        queue_per_client: how many of one client may.
         queue_s: how long one may wait, in seconds.
         connections: how many connections may be open before their run has begun.
+        connections_per_client: how many of one client may.
+        idle_s: how long a greeted connection may be silent before its run, in seconds.
+        grace_s: how long runs may go on once the daemon is told to end, in seconds.
+        metrics: HOST:PORT of /metrics, /healthz and /readyz.
+        log: the form of the log's lines; by default text on a terminal and JSON elsewhere.
         require_sandbox: refuse to start where a required layer of the lock-down cannot be had.
         jitless: V8 interprets and never compiles, so no memory of a worker may become executable.
         defaults: limits of a run that asks for none, see `Limits`.
@@ -54,12 +70,29 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
 
     listen: list[str] = []
+    socket_mode: str = "600"
+    socket_group: str | None = None
+    allow_users: list[str] = []
+    token_file: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    insecure_no_token: bool = False
+    insecure_no_tls: bool = False
+    insecure_any_user: bool = False
     workers: int = 32
     parked: int = 256
+    runs_per_client: int = 256
     warm: int = 6
     queue: int = 1024
+    queue_per_client: int = 512
     queue_s: float = 60.0
     connections: int = 4096
+    connections_per_client: int = 1024
+    idle_s: float = 300.0
+    grace_s: float = 30.0
+    metrics: str | None = None
+    log: Literal["json", "text"] | None = None
     require_sandbox: bool = False
     jitless: bool = False
     defaults: WireLimits = WireLimits()
@@ -73,11 +106,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """The maxima with what the configuration leaves out filled in."""
         return _filled(limits.MAXIMA, self.maxima)
 
+    @property
+    def mode(self) -> int:
+        """`socket_mode` as a number."""
+        return int(self.socket_mode, 8)
+
     def addresses(self) -> list[Address]:
         """Where to listen.
 
         Raises:
-            ConfigError: one is no address, is there twice, or may not be listened on.
+            ConfigError: one is no address, or is there twice.
         """
         try:
             addresses = [parse_address(text) for text in self.listen]
@@ -86,125 +124,69 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for number, address in enumerate(addresses):
             if address in addresses[:number] and not (isinstance(address, TcpAddress) and address.port == 0):
                 raise ConfigError(f"listen: {address} is there twice. Name it once.")
-            if isinstance(address, TcpAddress) and address.tls:
-                raise ConfigError(
-                    f"listen: {address}: this version has no TLS. Listen on tcp://127.0.0.1:PORT or unix:PATH."
-                )
-            if isinstance(address, TcpAddress) and not address.is_loopback:
-                raise ConfigError(
-                    f"listen: {address} would be reachable from other machines, and this version has no tokens and "
-                    "no TLS. Listen on tcp://127.0.0.1:PORT or on unix:PATH."
-                )
         return addresses
 
+    def metrics_address(self) -> TcpAddress | None:
+        """Where to answer over HTTP.
 
-def load(file: Path | None, environment: Mapping[str, str], options: Mapping[str, Any]) -> Config:
-    """The settings: an option wins over the environment, the environment over the file.
-
-    Raises:
-        ConfigError: the file cannot be read, or a setting is wrong.
-    """
-    values: dict[str, Any] = _read(file) if file else {}
-    for variable, given in _from_environment(environment):
+        Raises:
+            ConfigError: it is no address.
+        """
+        if self.metrics is None:
+            return None
         try:
-            check(given)
-        except ConfigError as error:
-            raise ConfigError(f"{variable} in the environment: {error}") from None
-        _lay_over(values, given)
-    _lay_over(values, {name: value for name, value in options.items() if value not in (None, ())})
-    return check(values)
+            address = parse_address(f"tcp://{self.metrics}")
+        except AddressError:
+            raise ConfigError(f"metrics: write HOST:PORT such as 127.0.0.1:9464, not {self.metrics!r}.") from None
+        assert isinstance(address, TcpAddress)
+        return address
 
+    def check_each(self) -> None:
+        """Raises ConfigError for the first setting whose value cannot work, whatever the others are."""
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not value >= least:
+                raise ConfigError(f"{name} must be at least {least}, not {value}.")
+        for name in _SECONDS:
+            if getattr(self, name) == math.inf:
+                raise ConfigError(f"{name} must be a number of seconds, not inf: nothing here waits for ever.")
+        if not (self.socket_mode.isascii() and self.socket_mode.isdigit() and len(self.socket_mode) <= 4):  # noqa: PLR2004 - "0660"
+            raise ConfigError(f"socket_mode: write an octal mode such as 660, not {self.socket_mode!r}.")
+        try:
+            mode = self.mode
+        except ValueError:
+            raise ConfigError(f"socket_mode: write an octal mode such as 660, not {self.socket_mode!r}.") from None
+        if not 0o600 <= mode <= 0o777:  # noqa: PLR2004
+            raise ConfigError(f"socket_mode: a mode from 600 to 777, not {self.socket_mode}: its owner must have it.")
+        self.addresses()
+        self.metrics_address()
 
-def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each variable that is a setting, and what it sets."""
-    for field in msgspec.structs.fields(Config):
-        variable = ENVIRONMENT_PREFIX + field.name.upper()
-        if variable in environment and field.name not in LIMIT_GROUPS.values():
-            text = environment[variable]
-            yield variable, {field.name: text.split() if field.name == "listen" else text}
-    for which, group in LIMIT_GROUPS.items():
-        for name in limits.LIMIT_NAMES:
-            variable = f"{ENVIRONMENT_PREFIX}{which.upper()}_{name.upper()}"
-            if variable in environment:
-                yield variable, {group: {name: environment[variable]}}
+    def check_together(self) -> None:
+        """Raises ConfigError for the first setting that cannot work with the others."""
+        if (self.tls_cert is None) != (self.tls_key is None):
+            given, missing = ("tls_cert", "tls_key") if self.tls_key is None else ("tls_key", "tls_cert")
+            raise ConfigError(f"{given} without {missing}: TLS needs both files.")
+        if self.tls_client_ca is not None and self.tls_cert is None:
+            raise ConfigError("tls_client_ca without tls_cert and tls_key: there is no TLS that could ask for it.")
+        for address in self.addresses():
+            self.check_address(address)
 
-
-def _lay_over(values: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Put `given` over `values`; a group's limits one by one."""
-    for name, value in given.items():
-        if isinstance(value, dict) and isinstance(values.get(name), dict):
-            values[name] = {**values[name], **value}
-        else:
-            values[name] = value
-
-
-def summary(config: Config) -> dict[str, Any]:
-    """What the settings come to, every default filled in; null where there is no bound."""
-    values: dict[str, Any] = msgspec.to_builtins(config)
-    for name, filled in (("defaults", config.default_limits()), ("maxima", config.maximum_limits())):
-        values[name] = msgspec.to_builtins(WireLimits.of(filled))
-    return values
-
-
-def check(values: Mapping[str, Any]) -> Config:
-    """Settings as a `Config`.
-
-    Raises:
-        ConfigError: one is unknown, of the wrong kind or out of range.
-    """
-    try:
-        config = msgspec.convert({name: _plain(value) for name, value in values.items()}, Config, strict=False)
-    except msgspec.ValidationError as error:
-        raise ConfigError(_what_is_wrong(str(error), values)) from None
-    for group in LIMIT_GROUPS.values():
-        unknown = [name for name in values.get(group, {}) if name not in limits.LIMIT_NAMES]
-        if unknown:
-            raise ConfigError(f"{group}: there is no limit {unknown[0]!r}. There are {', '.join(limits.LIMIT_NAMES)}.")
-    for name, least in (("workers", 1), ("parked", 0), ("warm", 1), ("queue", 0), ("queue_s", 0), ("connections", 1)):
-        value = getattr(config, name)
-        if not value >= least:
-            raise ConfigError(f"{name} must be at least {least}, not {value}.")
-    if config.queue_s == math.inf:
-        raise ConfigError("queue_s must be a number of seconds, not inf: a run cannot wait for ever.")
-    config.addresses()
-    return config
-
-
-def _plain(value: Any) -> Any:
-    """A group of limits with `null` for "none", which TOML and the environment cannot write."""
-    if not isinstance(value, dict):
-        return list(value) if isinstance(value, tuple) else value
-    return {name: None if limit == "none" else limit for name, limit in value.items()}
-
-
-def _what_is_wrong(text: str, values: Mapping[str, Any]) -> str:
-    """The validator's text, ``Expected `int`, got `str` - at `$.workers```, with the setting first and what it is."""
-    what, _, where = text.partition(" - at `$.")
-    for theirs, ours in _WORDS.items():
-        what = what.replace(theirs, ours)
-    where = where.rstrip("`")
-    value: Any = values
-    for name in where.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    if isinstance(value, str):
-        what = what.replace("got `str`", f"not {reprlib.repr(value)}")
-    return f"{where}: {what}." if where else f"{what[:1].upper()}{what[1:]}."
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        with file.open("rb") as stream:
-            values = tomllib.load(stream)
-        check(values)
-    except ConfigError as error:
-        raise ConfigError(f"{file}: {error}") from None
-    except OSError as error:
-        raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
-    except RecursionError:
-        raise ConfigError(f"{file} is nested too deeply for settings.") from None
-    except ValueError as error:  # No TOML, no UTF-8, or a number of more digits than Python reads.
-        raise ConfigError(f"{file} is no TOML: {error}.") from None
-    return values
+    def check_address(self, address: Address) -> None:
+        """Raises ConfigError when the other settings do not allow to listen there."""
+        if isinstance(address, UnixAddress):
+            if self.mode & _OTHERS_MAY_WRITE and not self.allow_users and not self.insecure_any_user:
+                raise ConfigError(
+                    f"socket_mode: {self.socket_mode} lets every user of this machine connect. Use 660 with "
+                    "socket_group, name them with allow_users, or say insecure_any_user."
+                )
+        elif address.tls:
+            if self.tls_cert is None:
+                raise ConfigError(f"listen: {address} needs a certificate. Name its files with tls_cert and tls_key.")
+        elif not address.is_loopback and not self.insecure_no_tls:
+            raise ConfigError(
+                f"listen: {address} would carry tokens and programs in the clear to other machines. Listen on "
+                "tls:// with tls_cert and tls_key, on tcp://127.0.0.1:PORT or on unix:PATH, or say insecure_no_tls."
+            )
 
 
 def _filled(base: EffectiveLimits, given: WireLimits) -> EffectiveLimits:

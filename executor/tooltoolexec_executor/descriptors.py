@@ -16,6 +16,8 @@ _OWN = 64
 """For the loop, the listeners, the log and the zygotes."""
 _PER_WORKER = 3
 """Its control socket, its pidfd, and its run's connection for the moment of the handover."""
+_TLS = 2
+"""What a run whose client speaks TLS takes for as long as it runs: the client's socket and its plain side."""
 _LEAST_CONNECTIONS = 16
 
 
@@ -36,19 +38,20 @@ def make_room(config: Config) -> Room:
     """
     limit = _raise_limit()
     connections = min(config.connections, _LEAST_CONNECTIONS)
-    needed = _OWN + _PER_WORKER * (config.workers + config.warm) + connections
+    per_run = _PER_WORKER + _TLS * (config.tls_cert is not None)
+    needed = _OWN + per_run * config.workers + _PER_WORKER * config.warm + connections
     if limit < needed:
         raise StartError(
             f"The daemon may open {limit} descriptors and needs {needed}, for its workers and a few connections. "
             "Raise the limit (ulimit -n, LimitNOFILE) or lower --workers."
         )
-    parked = min(config.parked, (limit - needed) // _PER_WORKER)
+    parked = min(config.parked, (limit - needed) // per_run)
     if parked < config.parked:
         log.info(
             "The daemon may open %d descriptors, which leaves room for %d parked runs, not %d. Raise the limit "
             "(ulimit -n, LimitNOFILE) for more.", limit, parked, config.parked,
         )  # fmt: skip
-    return Room(min(config.connections, connections + limit - needed - _PER_WORKER * parked), parked)
+    return Room(min(config.connections, connections + limit - needed - per_run * parked), parked)
 
 
 def _raise_limit() -> int:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tooltoolexec_executor import config as settings
+from tooltoolexec_executor import settings
+from tooltoolexec_executor.config import ConfigError
 
 if TYPE_CHECKING:
     from tooltoolexec_executor.doctor_trials import Trials
@@ -87,7 +88,7 @@ def _is_jitless(option: bool | None) -> bool:
     given = {variable: os.environ[variable]} if variable in os.environ else {}
     try:
         return settings.load(None, given, {"jitless": option}).jitless
-    except settings.ConfigError as error:
+    except ConfigError as error:
         raise click.UsageError(str(error)) from None
 
 

@@ -11,5 +11,9 @@ class ListenError(StartError):
     """An address cannot be listened on."""
 
 
+class UpgradedError(StartError):
+    """The package's files are no longer those that this daemon runs."""
+
+
 class NoWorkersError(StartError):
     """Workers cannot start on this machine; what they wrote to standard error says why."""

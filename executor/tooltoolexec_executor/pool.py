@@ -4,6 +4,9 @@
         ▲                     │ ended ──▶ no zygote (after a pause that doubles while it fails)
         └─────────────────────┘ due   ──▶ filling from its successor; the old one sees its last workers out
 
+There is no successor from the files of another version than the daemon's own: then the old one stays, and with its
+end the pool ends as well.
+
 A worker: asked for ─▶ warming ─▶ idle ─▶ handed out. One that fails to warm up is logged; while workers keep failing,
 the pool pauses ever longer between them, so that a machine on which they cannot start is not worn out.
 """
@@ -17,8 +20,9 @@ from functools import partial
 import trio
 
 from tooltoolexec_executor.backoff import Backoff
-from tooltoolexec_executor.errors import NoWorkersError
+from tooltoolexec_executor.errors import NoWorkersError, UpgradedError
 from tooltoolexec_executor.supervise import Zygote, ZygoteGoneError, start_zygote
+from tooltoolexec_executor.tally import Tally
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
 
 log = logging.getLogger("tooltoolexec")
@@ -36,23 +40,41 @@ _GENERATIONS = 4
 class Pool:
     """Keeps `warm` idle workers. Run `keep` in a task; then `take` gives one."""
 
-    def __init__(self, warm: int) -> None:
+    def __init__(self, warm: int, tally: Tally | None = None) -> None:
         self._warm = warm
+        self._tally = tally or Tally()
+        self.first_worker = trio.Event()
+        """Set once there has been a worker that could take a run."""
         self._idle: deque[Worker] = deque()
         self._warming = 0
         self._wanted = 0
         self._zygote: Zygote | None = None
-        self._generations = 0
+        self._zygotes: set[Zygote] = set()
         self._waiting = trio.lowlevel.ParkingLot()
         self._changed, self._renew = trio.Event(), trio.Event()
         self._warming_trouble, self._starting_trouble = Backoff(), Backoff()
-        self._has_worked = False
         self._is_proven = False  # Whether the current zygote has had a worker.
+        self._is_able = False
+        self._is_outdated = False
 
     @property
     def idle(self) -> int:
         """How many workers are ready now."""
         return len(self._idle)
+
+    @property
+    def warming(self) -> int:
+        """How many will be."""
+        return self._warming
+
+    @property
+    def is_able(self) -> bool:
+        """Whether workers are to be had: there is one, or there was one and nothing has gone wrong since."""
+        return bool(self._idle) or self._is_able
+
+    def families(self) -> list[list[int]]:
+        """For each zygote its process, then those of its workers."""
+        return [zygote.pids() for zygote in self._zygotes]
 
     async def take(self) -> Worker:
         """An idle worker; waits for one."""
@@ -82,12 +104,18 @@ class Pool:
 
         Raises:
             NoWorkersError: not one worker has ever started, so none will.
+            UpgradedError: the package's files are not this daemon's any more, and there is no zygote left.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._fill, nursery)
             while True:
                 try:
                     successor = await start_zygote()
+                except UpgradedError as error:
+                    self._note_upgrade(error)
+                    self._renew = trio.Event()
+                    await self._renew.wait()  # For the end of the one there is.
+                    continue
                 except (ZygoteGoneError, NoWorkersError, OSError) as error:
                     self._failed(error, self._starting_trouble)
                     await trio.sleep(self._starting_trouble.pause_s)
@@ -99,10 +127,19 @@ class Pool:
                 if self._zygote is None:
                     await trio.sleep(self._starting_trouble.pause_s)
 
+    def _note_upgrade(self, error: UpgradedError) -> None:
+        """The current zygote can have no successor. Where there is none either, the daemon ends; its next start helps."""
+        if self._zygote is None:
+            raise error
+        self._is_outdated = True
+        log.error("%s", error)
+
     def _succeed(self, successor: Zygote, nursery: trio.Nursery) -> None:
         """Take workers from `successor` from here on."""
         old, self._zygote, self._is_proven = self._zygote, successor, False
-        self._generations += 1
+        self._zygotes.add(successor)
+        self._tally.zygotes += 1
+        self._is_outdated = False
         if old is not None:
             for worker in [worker for worker in self._idle if worker.zygote is old]:
                 self._idle.remove(worker)
@@ -117,10 +154,10 @@ class Pool:
         try:
             await zygote.listen()
         finally:
-            self._generations -= 1
+            self._zygotes.discard(zygote)
             zygote.close()
         if zygote is self._zygote:
-            self._zygote = None
+            self._zygote, self._is_able = None, False
             gone = ZygoteGoneError("The process that forks workers ended; a new one is started.")
             self._failed(gone, self._starting_trouble)
             self._renew.set()
@@ -169,11 +206,13 @@ class Pool:
                 worker.close()
         if worker is not None:
             await worker.see_out()
-        if zygote.is_due and zygote is self._zygote and self._generations < _GENERATIONS:
+        is_renewable = len(self._zygotes) < _GENERATIONS and not self._is_outdated
+        if zygote.is_due and zygote is self._zygote and is_renewable:
             self._renew.set()
 
     def _note_success(self, zygote: Zygote) -> None:
-        self._has_worked = True
+        self.first_worker.set()
+        self._is_able = True
         self._warming_trouble.over()
         if zygote is self._zygote and not self._is_proven:
             self._is_proven = True
@@ -181,6 +220,7 @@ class Pool:
 
     def _note_failure(self, error: Exception, zygote: Zygote, worker: Worker | None) -> None:
         was_born = worker is not None and worker.was_born
+        self._tally.deaths["unready"] += was_born
         if isinstance(error, trio.TooSlowError):
             if not was_born:
                 zygote.replace()
@@ -200,6 +240,7 @@ class Pool:
         if worker in self._idle:
             self._idle.remove(worker)
             worker.close()
+            self._tally.deaths["unused"] += 1
             if worker.status is not None:  # Otherwise the zygote ended, which is told by itself.
                 log.warning("An idle worker ended (status %s); it is replaced.", worker.status)
             self._changed.set()
@@ -210,10 +251,11 @@ class Pool:
         Raises:
             NoWorkersError: there is no hope.
         """
-        if not self._has_worked and isinstance(error, NoWorkersError):
+        if not self.first_worker.is_set() and isinstance(error, NoWorkersError):
             raise error
-        if not self._has_worked and trouble.pause_s >= _HOPELESS_PAUSE_S:
+        if not self.first_worker.is_set() and trouble.pause_s >= _HOPELESS_PAUSE_S:
             raise NoWorkersError(f"Workers cannot start on this machine. {error}")
         if trouble.pause_s == 0.0:
             log.error("%s", error)
         trouble.again()
+        self._is_able &= trouble.pause_s < _HOPELESS_PAUSE_S

@@ -1,7 +1,7 @@
 """A run's way to its worker: a place among the runs, then a worker, with an eye on the client meanwhile.
 
 try at once ──no──▶ in the queue ──turn──▶ wait for a worker ─▶ admitted
-                        └── the client hangs up or speaks, the daemon closes, time is up ──▶ not admitted
+                        └── the client hangs up or speaks, the daemon drains or closes, time is up ──▶ not admitted
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ class PeerGoneError(Exception):
     """The client hung up."""
 
 
+class DrainingError(ProtocolError):
+    """The daemon takes no more runs; this one has not begun and may be sent again, to this daemon's successor."""
+
+    def __init__(self) -> None:
+        super().__init__("draining", texts.DRAINING)
+
+
 class NotAdmittedError(Exception):
     """The run gets no worker; `kind` is its failure's."""
 
@@ -29,23 +36,23 @@ class NotAdmittedError(Exception):
         self.kind = kind
 
 
-async def admit(state: DaemonState, client: socket.socket) -> tuple[Place, Worker]:
+async def admit(state: DaemonState, connection: socket.socket, client: str) -> tuple[Place, Worker]:
     """A place and a worker, both the caller's to give back.
 
     Raises:
         NotAdmittedError: there is none, or the daemon shuts down.
+        DrainingError: the daemon is about to.
         PeerGoneError: the client hung up while it waited.
         ProtocolError: it spoke while it waited.
     """
-    if state.closing.is_set():
-        raise NotAdmittedError("shutdown", texts.SHUTDOWN)
-    place = state.admission.try_enter()
+    _check_open(state)
+    place = state.admission.try_enter(client)
     if place is not None:
         worker = state.pool.try_take()
         if worker is not None:
             return place, worker
         place.leave()
-    return await _wait(state, client)
+    return await _wait(state, connection, client)
 
 
 async def take_worker(state: DaemonState, deadline: float) -> Worker:
@@ -64,34 +71,41 @@ def end_of_patience(state: DaemonState) -> float:
     return trio.current_time() + state.config.queue_s
 
 
-async def _wait(state: DaemonState, client: socket.socket) -> tuple[Place, Worker]:
+def _check_open(state: DaemonState) -> None:
+    if state.closing.is_set():
+        raise NotAdmittedError("shutdown", texts.SHUTDOWN)
+    if state.draining.is_set():
+        raise DrainingError
+
+
+async def _wait(state: DaemonState, connection: socket.socket, client: str) -> tuple[Place, Worker]:
     admitted: tuple[Place, Worker] | None = None
     reason: Exception | None = None
 
     async def watch_client() -> None:
         nonlocal reason
-        reason = await _what_it_did(client)
+        reason = await _what_it_did(connection)
         nursery.cancel_scope.cancel()
 
-    with state.until_closing():
+    with state.until_leaving():
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch_client)
             try:
-                admitted = await _enter(state)
+                admitted = await _enter(state, client)
             except NotAdmittedError as error:
                 reason = error
             nursery.cancel_scope.cancel()
     if admitted is not None:
         return admitted
-    if reason is None and state.closing.is_set():
-        reason = NotAdmittedError("shutdown", texts.SHUTDOWN)
+    if reason is None:
+        _check_open(state)
     raise reason or PeerGoneError
 
 
-async def _enter(state: DaemonState) -> tuple[Place, Worker]:
+async def _enter(state: DaemonState, client: str) -> tuple[Place, Worker]:
     deadline = end_of_patience(state)
     try:
-        place = await state.admission.enter()
+        place = await state.admission.enter(client)
     except OverloadedError:
         raise NotAdmittedError("overloaded", texts.OVERLOADED) from None
     try:
@@ -101,11 +115,11 @@ async def _enter(state: DaemonState) -> tuple[Place, Worker]:
         raise
 
 
-async def _what_it_did(client: socket.socket) -> Exception:
+async def _what_it_did(connection: socket.socket) -> Exception:
     """What a waiting client did, which is allowed nothing. Nothing is read: the worker may still get it all."""
-    await trio.lowlevel.wait_readable(client)
+    await trio.lowlevel.wait_readable(connection)
     try:
-        data = client.recv(1, socket.MSG_PEEK)
+        data = connection.recv(1, socket.MSG_PEEK)
     except OSError:
         data = b""
     if not data:

@@ -8,28 +8,26 @@ A client whose connection broke asks by the run's id; only the identity that ran
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import trio
 
+from tooltoolexec_executor.logs import run_ended
+from tooltoolexec_executor.tally import Tally
 from tooltoolexec_executor.worker.watchdog import CANCELLED, PARKED
 from tooltoolexec_executor.workers import Worker
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.limits import MIB, EffectiveLimits
 from tooltoolexec_protocol.messages import Done, Failure, Stats, decode, encode
 
-log = logging.getLogger("tooltoolexec")
-
 _KEPT_S = 60.0
 _KEPT_AT_MOST = 10_000
 _KEPT_BYTES = 64 * MIB
-_LABELS_SHOWN = 500
 _GRACE_S = 1.0
 """How far past its wall limit a worker may be before the daemon ends it; its own watchdog needs a tenth of that."""
 _SENDING_S = 60.0
@@ -44,6 +42,7 @@ class Run:
     identity: str
     labels: dict[str, str]
     limits: EffectiveLimits
+    queued_s: float = 0.0
     worker: Worker | None = None
     begun_at: float = 0.0
     ended_at: float = 0.0
@@ -55,12 +54,12 @@ class Run:
 class Runs:
     """Every run by its id, ended ones included while they are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally | None = None) -> None:
+        self.tally = tally or Tally()
         self._by_id: dict[str, Run] = {}
         self._under_way: set[Run] = set()
         self._ended: deque[Run] = deque()
         self._kept_bytes = 0
-        self.counts: Counter[str] = Counter()
 
     def add(self, run_id: str, identity: str, labels: dict[str, str], limits: EffectiveLimits) -> Run | None:
         """A new run; None when its id is taken."""
@@ -129,7 +128,10 @@ class Runs:
         self._ended.append(run)
         self._kept_bytes += len(run.outcome)
         kind = failure.kind if failure is not None else "cancelled" if was_cancelled else "ok"
-        self.count(run.id, kind, run.labels, run.ended_at - run.begun_at)
+        wall_s = run.ended_at - run.begun_at
+        self.tally.run_ended(kind, wall_s, run.queued_s)
+        used = report.stats if report is not None else None
+        run_ended(run.id, run.identity, kind, run.labels, wall_s=wall_s, queued_s=run.queued_s, used=used)
         run.has_ended.set()
 
     def _failure_of(self, run: Run, status: int | None, report: Done | None) -> Failure | None:
@@ -143,13 +145,6 @@ class Runs:
         if status is not None and (status == 0 or os.waitstatus_to_exitcode(status) == CANCELLED):
             return None
         return Failure(kind="crashed", message=texts.CRASHED)
-
-    def count(self, run_id: str, kind: str, labels: dict[str, str], seconds: float) -> None:
-        """Note how a run ended."""
-        self.counts[kind] += 1
-        # A client's own text: it must not look like a line of ours.
-        shown = ascii(labels)[:_LABELS_SHOWN] if labels else ""
-        log.info("run %s ended: %s after %.3f s %s", run_id, kind, seconds, shown)
 
     def _forget_old(self) -> None:
         oldest = time.monotonic() - _KEPT_S

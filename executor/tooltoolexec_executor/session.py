@@ -1,4 +1,4 @@
-"""One accepted connection, from its first byte until it ends or becomes a worker's.
+"""One accepted connection, from its greeting until it ends or becomes a worker's.
 
 hello ─▶ requests (status, outcome) ─▶ execute ─▶ queue ─▶ a worker has the connection
 """
@@ -6,9 +6,6 @@ hello ─▶ requests (status, outcome) ─▶ execute ─▶ queue ─▶ a wor
 from __future__ import annotations
 
 import logging
-import math
-import os
-import socket
 import time
 from functools import partial
 
@@ -16,40 +13,34 @@ import msgspec
 import trio
 
 from tooltoolexec_executor import handover
+from tooltoolexec_executor.access import Credential
 from tooltoolexec_executor.admission import Place
-from tooltoolexec_executor.queueing import NotAdmittedError, PeerGoneError, admit, end_of_patience, take_worker
-from tooltoolexec_executor.state import VERSION_TEXT, DaemonState
+from tooltoolexec_executor.connections import Seat, TooManyError
+from tooltoolexec_executor.conversation import Conversation
+from tooltoolexec_executor.listeners import Arrival
+from tooltoolexec_executor.logs import log_refusal, run_ended
+from tooltoolexec_executor.queueing import (
+    DrainingError,
+    NotAdmittedError,
+    PeerGoneError,
+    admit,
+    end_of_patience,
+    take_worker,
+)
+from tooltoolexec_executor.state import DaemonState
 from tooltoolexec_executor.worker.watchdog import PARKED
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
 from tooltoolexec_protocol import limits, messages, texts
-from tooltoolexec_protocol.connection import Connection
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.limits import LimitError
-from tooltoolexec_protocol.messages import (
-    Done,
-    Execute,
-    Failure,
-    Hello,
-    Message,
-    Outcome,
-    Refused,
-    Report,
-    Status,
-    Unknown,
-)
+from tooltoolexec_protocol.messages import Done, Execute, Failure, Hello, Message, Outcome, Status, Unknown
 from tooltoolexec_protocol.names import DeclarationError, check_providers
 
 log = logging.getLogger("tooltoolexec")
 
-_HELLO_S = 10.0
-_FRAME_S = 30.0
-"""How long a frame may take from its first byte to its last."""
-_SEND_S = 10.0
-
-
-_RECEIVE_BYTES = 256 * 1024
-_REFUSAL_S = 1.0
-_REFUSAL_READS = 64
+HELLO_S = 10.0
+"""How long a client may take to say hello, whole; as long again for TLS before it."""
+_TAKE_S = 10.0
 
 
 class Session:
@@ -57,64 +48,72 @@ class Session:
 
     Args:
         state: the daemon's.
-        connection: the accepted socket.
-        identity: who connected; only the same identity may ask after its runs.
+        arrival: who is there.
+        talk: the connection; not the arrival's own where that speaks TLS.
+        seat: its place among the connections.
     """
 
-    def __init__(self, state: DaemonState, connection: socket.socket, identity: str) -> None:
-        connection.setblocking(False)
+    def __init__(self, state: DaemonState, arrival: Arrival, talk: Conversation, seat: Seat) -> None:
         self._state = state
-        self._raw = connection
-        self._socket = trio.socket.from_stdlib_socket(connection)
-        self._identity = identity
-        self._holds_place = True
-        self._connection = Connection(is_client=False)
+        self._arrival = arrival
+        self._talk = talk
+        self._seat = seat
+        # Who it is: only the same identity may ask after its runs, and bounds of one client are its.
+        self._client = arrival.client
+        self._credential: Credential | None = None
 
     async def serve(self) -> None:
         """Serve until the connection ends or is a worker's. Never raises for anything the client does."""
         try:
             await self._converse()
         except ProtocolError as error:
-            await self._refuse(error.code, str(error))
+            self._note_refusal(error)
+            await self._talk.refuse(error.code, str(error))
         except (PeerGoneError, OSError):
             pass
         except Exception:
             log.exception("A session failed; only its own client is concerned. This is a defect of the daemon.")
         finally:
-            self._socket.close()
-            self._give_up_place()
+            self._talk.close()
+            self._seat.leave()
 
-    def _give_up_place(self) -> None:
-        """The connection no longer counts against the daemon's bound."""
-        if self._holds_place:
-            self._holds_place = False
-            self._state.connections.release()
+    def _note_refusal(self, error: ProtocolError) -> None:
+        self._state.tally.refused[error.code] += 1
+        log_refusal(error.code, self._client, self._arrival.client, str(error))
 
     async def _converse(self) -> None:
-        message: Message | None = None
-        with trio.move_on_after(_HELLO_S):
-            message = await self._message(_HELLO_S)
+        message = None
+        with trio.move_on_after(HELLO_S):
+            message = await self._talk.message()
         if message is None:
-            raise ProtocolError("deadline", f"No hello within {_HELLO_S:g} seconds.")
+            raise ProtocolError("deadline", f"No hello within {HELLO_S:g} seconds.")
         await self._greet(message)
-        while True:
-            message = None
-            with self._state.until_closing():
-                message = await self._message(_FRAME_S)
-            if message is None:
-                return
+        while (message := await self._request()) is not None:
+            self._check_credential()
             if isinstance(message, Execute):
                 await self._execute(message)
                 return
             if isinstance(message, Outcome):
-                done = await self._state.runs.outcome(message.id, self._identity)
-                await self._send(done or Unknown(id=message.id))
+                done = await self._state.runs.outcome(message.id, self._client)
+                await self._talk.send(done or Unknown(id=message.id))
             elif isinstance(message, Status):
-                await self._send(self._report())
+                await self._talk.send(self._state.report())
+
+    async def _request(self) -> Message | None:
+        """What the client asks for next; None when it has been idle for too long, or the daemon closes."""
+        with self._state.until_leaving() as scope:
+            return await self._talk.message(self._state.config.idle_s)
+        if scope.cancelled_caught and not self._state.closing.is_set():
+            raise DrainingError
+        return None
 
     async def _greet(self, message: Message) -> None:
         if not isinstance(message, Hello):  # The connection's table allows nothing else.
             raise ProtocolError("unexpected", "The first message is not hello.")
+        if self._arrival.uid is not None and not self._state.access.admits(self._arrival.uid):
+            raise ProtocolError("forbidden", texts.FORBIDDEN)
+        if self._arrival.is_remote:
+            self._identify(message.token)
         version = min(message.version, messages.VERSION)
         if version < max(message.oldest_version, messages.OLDEST_VERSION):
             raise ProtocolError(
@@ -122,7 +121,30 @@ class Session:
                 f"This executor speaks protocol versions {messages.OLDEST_VERSION} to {messages.VERSION}, the client "
                 f"{message.oldest_version} to {message.version}. Upgrade the older of the two.",
             )
-        await self._send(msgspec.structs.replace(self._state.welcome, version=version))
+        await self._talk.send(msgspec.structs.replace(self._state.welcome, version=version))
+
+    def _identify(self, token: str) -> None:
+        """Know the client by its token. The refusal is the same whatever is wrong with that."""
+        access = self._state.access
+        self._credential = access.tokens.recognise(token)
+        if self._credential is None:
+            if token or access.needs_token:
+                raise ProtocolError("unauthorized", texts.UNAUTHORIZED)
+            return
+        self._client = f"token:{self._credential.name}"
+        try:
+            self._seat.move(self._client)
+        except TooManyError:
+            raise ProtocolError("busy", texts.BUSY) from None
+
+    def _check_credential(self) -> None:
+        """A token may have been revoked since the greeting, and so may the permission to do without."""
+        access = self._state.access
+        is_known = access.tokens.holds(self._credential) if self._credential else not access.needs_token
+        if self._arrival.is_remote and not is_known:
+            raise ProtocolError("unauthorized", texts.UNAUTHORIZED)
+        if self._arrival.uid is not None and not access.admits(self._arrival.uid):
+            raise ProtocolError("forbidden", texts.FORBIDDEN)
 
     async def _execute(self, execute: Execute) -> None:
         begun = time.monotonic()
@@ -136,15 +158,16 @@ class Session:
             return await self._fail(execute, "declaration", str(error))
         except LimitError as error:
             return await self._fail(execute, "limit", str(error))
-        run = self._state.runs.add(execute.id, self._identity, execute.labels, settled)
+        run = self._state.runs.add(execute.id, self._client, execute.labels, settled)
         if run is None:
             raise ProtocolError("duplicate_run", f"A run with the id {execute.id} is known already.")
         try:
-            place, worker = await admit(self._state, self._raw)
+            place, worker = await admit(self._state, self._talk.raw, self._client)
             try:
-                worker = await self._hand_over(worker, handover.pack(execute, settled, time.monotonic() - begun))
-                self._socket.close()  # Only this copy of the descriptor: the connection is the worker's now.
-                self._give_up_place()
+                run.queued_s = time.monotonic() - begun
+                worker = await self._hand_over(worker, handover.pack(execute, settled, run.queued_s))
+                self._talk.close()  # Only this copy of the descriptor: the connection is the worker's now.
+                self._seat.leave()
                 if self._state.closing.is_set():
                     worker.tell_to_end()  # The others were told while this one took the run.
                 await self._state.runs.attend(run, worker, partial(_note_state, place))
@@ -159,8 +182,8 @@ class Session:
         """Give the connection to `worker`, or to another one if that died meanwhile. Gives the one that has it."""
         while True:
             try:
-                worker.give(self._raw, data)
-                with trio.fail_after(_SEND_S):
+                worker.give(self._talk.raw, data)
+                with trio.fail_after(_TAKE_S):
                     await worker.taken()
             except WorkerGoneError:
                 worker.kill()
@@ -173,67 +196,9 @@ class Session:
                 return worker
 
     async def _fail(self, execute: Execute, kind: str, message: str) -> None:
-        self._state.runs.count(execute.id, kind, execute.labels, 0.0)
-        await self._send(Done(id=execute.id, failure=Failure(kind=kind, message=message)))
-
-    async def _message(self, frame_s: float) -> Message:
-        """The client's next message, read without taking a byte beyond it."""
-        deadline = math.inf
-        while (message := self._connection.next_message()) is None:
-            # What is there is read at once: a wait costs as much as all the rest of a small request.
-            try:
-                data = self._raw.recv(min(self._connection.bytes_wanted, _RECEIVE_BYTES))
-            except BlockingIOError:
-                if not self._connection.at_border and deadline == math.inf:
-                    deadline = trio.current_time() + frame_s
-                with trio.move_on_at(deadline) as scope:
-                    await trio.lowlevel.wait_readable(self._raw)
-                if scope.cancelled_caught:
-                    raise ProtocolError("deadline", f"A frame took longer than {frame_s:g} seconds.") from None
-                continue
-            if not data:
-                raise PeerGoneError
-            self._connection.receive_data(data)
-        return message
-
-    async def _send(self, message: Message) -> None:
-        rest = memoryview(self._connection.send(message))
-        with trio.move_on_after(_SEND_S) as deadline:
-            while rest:
-                rest = rest[await self._socket.send(rest) :]
-        if deadline.cancelled_caught:
-            raise PeerGoneError
-
-    async def _refuse(self, code: str, message: str) -> None:
-        log.info("refused a client: %s", message)
-        try:
-            await self._send(Refused(code=code, message=message))
-            self._raw.shutdown(socket.SHUT_WR)
-        except (OSError, PeerGoneError):
-            return
-        # What the client still sends is read away: closing on unread bytes would take the refusal back.
-        with trio.move_on_after(_REFUSAL_S):
-            try:
-                for _ in range(_REFUSAL_READS):
-                    if not await self._socket.recv(_RECEIVE_BYTES):
-                        return
-            except OSError:
-                return
-
-    def _report(self) -> Report:
-        state = self._state
-        return Report(
-            server=VERSION_TEXT,
-            pid=os.getpid(),
-            uptime_s=time.monotonic() - state.begun_at,
-            workers=state.config.workers,
-            idle_now=state.pool.idle,
-            running_now=state.runs.under_way,
-            parked_now=state.admission.parked,
-            queued_now=state.admission.queued,
-            queue=state.config.queue,
-            runs=dict(state.runs.counts),
-        )
+        self._state.tally.runs[kind] += 1
+        run_ended(execute.id, self._client, kind, execute.labels)
+        await self._talk.send(Done(id=execute.id, failure=Failure(kind=kind, message=message)))
 
 
 def _note_state(place: Place, state: bytes) -> None:

@@ -1,8 +1,8 @@
 """The zygote from the daemon's side: it starts it, asks it for workers, and hears of their ends.
 
-    starting ──"Z"──▶ forking ──end of file, or silence──▶ gone
+    starting ──"Z …"──▶ forking ──end of file, or silence──▶ gone
         │                └──retired──▶ seeing its workers out ──the last one ended──▶ gone
-        └──no "Z" in time──▶ gone
+        └──no "Z …" in time, or one of other code──▶ gone
 
 When a zygote ends, the kernel ends its workers with it. The pool replaces a zygote that is gone, and one that is due:
 its workers share one layout of memory, and each that crashes may have told an attacker something about it.
@@ -18,11 +18,13 @@ import subprocess
 import sys
 from collections import deque
 from contextlib import suppress
+from importlib import metadata
 
 import trio
 
 from tooltoolexec_executor import launch
-from tooltoolexec_executor.errors import NoWorkersError
+from tooltoolexec_executor.errors import NoWorkersError, UpgradedError
+from tooltoolexec_executor.fingerprint import fingerprint
 from tooltoolexec_executor.workers import Worker
 from tooltoolexec_executor.zygote import CANNOT_START, HURRIED, READY, WARM
 
@@ -34,6 +36,7 @@ _DUE_CRASHES = 8
 _CRASHES = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGSYS})
 _EXIT_S = 1.0
 _LONGEST_MESSAGE = 64
+_VERSION = metadata.version("tooltoolexec")
 
 
 class ZygoteGoneError(Exception):
@@ -87,12 +90,15 @@ class Zygote:
         Raises:
             ZygoteGoneError: it ended or is silent.
             NoWorkersError: it cannot start here; it wrote why to standard error.
+            UpgradedError: it runs, or failed to run, other code than this daemon.
         """
         message = None
         with trio.move_on_after(_START_S) as patience:
             message = await self._receive()
         if message is not None and message[0] == READY:
             return
+        if message is not None or _is_exchanged():
+            raise UpgradedError(_exchange())
         if not patience.cancelled_caught and await self._exit_status() == CANNOT_START:
             raise NoWorkersError("Workers cannot start on this machine; the line before says why.")
         raise ZygoteGoneError("The process that forks workers cannot start.")
@@ -106,6 +112,10 @@ class Zygote:
         finally:
             os.close(pidfd)
         return self._process.poll()
+
+    def pids(self) -> list[int]:
+        """Its process, then those of its workers."""
+        return [self._process.pid, *self._workers]
 
     @property
     def is_due(self) -> bool:
@@ -169,12 +179,32 @@ class Zygote:
         return (data, descriptor) if data else None
 
 
+def _is_exchanged() -> bool:
+    """Whether the package's files are not those any more that this daemon was started from."""
+    try:
+        return READY.split()[1].decode() != fingerprint()
+    except OSError:
+        return True  # At this moment.
+
+
+def _exchange() -> str:
+    """A sentence on it."""
+    try:
+        found = metadata.version("tooltoolexec")
+    except metadata.PackageNotFoundError:
+        return f"tooltoolexec {_VERSION} was removed under this daemon. Restart it once it is there again."
+    if found == _VERSION:
+        return f"The code of tooltoolexec {_VERSION} was exchanged under this daemon. Restart it."
+    return f"tooltoolexec was upgraded from {_VERSION} to {found} under this daemon. Restart it."
+
+
 async def start_zygote() -> Zygote:
     """A zygote that can fork; `listen` to it, and `close` it in the end.
 
     Raises:
         ZygoteGoneError: it ended or is silent.
         NoWorkersError: it cannot start here; it wrote why to standard error.
+        UpgradedError: it would run other code than this daemon.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:

@@ -24,7 +24,7 @@ _LONGEST_REPORT = 256 * 1024
 _RECEIVE_BYTES = 64 * 1024
 _REAP_S = 5.0
 """How long the zygote may take to report an end."""
-_FAULT_SHOWN = 4000
+_FAULT_SHOWN = 2000
 _STATES_AT_ONCE, _STATES_A_SECOND = 1000, 200
 """How often a run may park and go on: its watchdog tells no more than a hundred times a second."""
 _LAST_WORDS = 64
@@ -123,7 +123,7 @@ class Worker:
         """
         first = await self._receive(1)
         if first == FAULT:
-            raise WorkerGoneError(await self._fault())
+            raise WorkerGoneError(ascii(await self._fault())[1:-1])  # The daemon's last words may be it: one line.
         if first != READY:
             raise WorkerGoneError("it ended before it was ready")
 
@@ -185,7 +185,8 @@ class Worker:
             on_state(first)
             await trio.lowlevel.checkpoint()  # However fast it talks, others get their turn.
         if first == FAULT:
-            log.error("A worker failed. This is a defect of the worker: %s", await self._fault())
+            facts = {"exception": await self._fault()}
+            log.error("A worker failed. This is a defect of the worker.", extra={"fields": facts})
             return None
         body = await self._frame(first)
         return _sound(body) if body is not None else None
@@ -202,7 +203,7 @@ class Worker:
 
     async def _fault(self) -> str:
         said = (await self._frame()) or b"it did not say why"
-        return ascii(said.decode("utf-8", "replace"))[1:-1][:_FAULT_SHOWN]  # One line of the log, whatever it says.
+        return said.decode("utf-8", "replace")[-_FAULT_SHOWN:]
 
     async def _frame(self, beginning: bytes = b"") -> bytes | None:
         reader = FrameReader()

@@ -1,6 +1,6 @@
 """The process that workers are forked from: V8 loaded, initialised and warmed up, one thread, no isolate.
 
-    started by exec ─▶ imports, V8, the filter, a user of its own ─▶ "Z" ─▶ fork on request ─▶ …
+    started by exec ─▶ imports, V8, the filter, a user of its own ─▶ "Z …" ─▶ fork on request ─▶ …
         └─▶ exit                                       end of file on the control socket ─▶ exit
 
 Requests on the control socket (a sequenced-packet socket, so a message stays whole): one byte with the descriptor of
@@ -22,6 +22,7 @@ from contextlib import suppress
 from typing import Never
 
 from tooltoolexec_executor import standard, surroundings
+from tooltoolexec_executor.fingerprint import fingerprint
 from tooltoolexec_executor.hugepages import collapse_large_blocks
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.lockdown.layers import WITHOUT, Layer
@@ -29,7 +30,8 @@ from tooltoolexec_executor.worker import native, v8
 from tooltoolexec_executor.worker.main import serve
 from tooltoolexec_executor.worker.rehearsal import rehearse_messages
 
-READY = b"Z"
+READY = b"Z " + fingerprint().encode()
+"""A zygote's first message: of the code that it runs, for all imports came before. The daemon compares its own."""
 WARM = b"w"
 HURRIED = b"h"
 CANNOT_START = 3

@@ -42,7 +42,7 @@ def test_an_option_wins_over_the_environment_and_that_over_the_file(
 
 
 def test_several_addresses(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    both = ["unix:/tmp/a.sock", "tcp://127.0.0.1:1"]
+    both = ["unix:/tmp/a.sock", "unix:/tmp/b.sock"]
     assert summary(command, "--listen", both[0], "--listen", both[1])["listen"] == both
     monkeypatch.setenv("TOOLTOOLEXEC_LISTEN", " ".join(both))
     assert summary(command)["listen"] == both
@@ -53,8 +53,19 @@ def test_several_addresses(command: Command, monkeypatch: pytest.MonkeyPatch) ->
     [
         ([], "There is nowhere to listen. Add --listen"),
         (["--listen", "here"], "'here' is no address. Write unix:"),
-        (["--listen", "tcp://0.0.0.0:80"], "Listen on tcp://127.0.0.1:PORT or on unix:PATH."),
-        (["--listen", "tls://127.0.0.1:80"], "no TLS"),
+        (["--listen", "tcp://0.0.0.0:80"], "in the clear to other machines. Listen on tls://"),
+        (["--listen", "tls://127.0.0.1:80"], "tls://127.0.0.1:80 needs a certificate"),
+        (["--listen", "tcp://127.0.0.1:80"], "clients of tcp://127.0.0.1:80 need a token"),
+        (["--listen", "unix:/tmp/a", "--tls-cert", "/c"], "tls_cert without tls_key: TLS needs both"),
+        (["--listen", "unix:/tmp/a", "--tls-cert", "/no/c", "--tls-key", "/no/k"], "tls_cert: cannot read /no/c"),
+        (["--listen", "unix:/tmp/a", "--tls-client-ca", "/c"], "tls_client_ca without tls_cert"),
+        (["--listen", "unix:/tmp/a", "--socket-mode", "666"], "lets every user of this machine connect"),
+        (["--listen", "unix:/tmp/a", "--socket-mode", "888"], "write an octal mode such as 660, not '888'"),
+        (["--listen", "unix:/tmp/a", "--socket-mode", "060"], "a mode from 600 to 777, not 060"),
+        (["--listen", "unix:/tmp/a", "--allow-user", "no such"], "has no user 'no such'"),
+        (["--listen", "unix:/tmp/a", "--metrics", "here"], "metrics: write HOST:PORT"),
+        (["--listen", "unix:/tmp/a", "--log", "xml"], "log: "),
+        (["--listen", "unix:/tmp/a", "--idle-s", "0"], "idle_s must be at least 1"),
         (["--listen", "unix:/tmp/" + "x" * 200], "longer than the 107 bytes"),
         (["--workers", "0"], "workers must be at least 1, not 0"),
         (["--workers", "many"], "'many' is not a valid integer"),
@@ -121,7 +132,7 @@ def test_a_wrong_value_is_shown(command: Command, monkeypatch: pytest.MonkeyPatc
 
 def test_a_free_port_may_be_asked_for_twice(command: Command) -> None:
     free = "tcp://127.0.0.1:0"
-    assert summary(command, "--listen", free, "--listen", free)["listen"] == [free, free]
+    assert summary(command, "--insecure-no-token", "--listen", free, "--listen", free)["listen"] == [free, free]
 
 
 def test_a_live_unix_socket_is_refused(served: ServedDaemon, command: Command) -> None:
@@ -137,7 +148,7 @@ def test_a_stale_unix_socket_is_taken_over(tmp_path: Path) -> None:
         left_behind.bind(str(path))
     with launch("serve", "--listen", f"unix:{path}") as process:
         assert process.stderr is not None
-        assert f"listening on unix:{path}" in process.stderr.readline()
+        assert f'"address": "unix:{path}"' in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert "Traceback" not in process.stderr.read()
@@ -156,7 +167,8 @@ def test_a_path_that_cannot_be_bound_is_one_line(address: str, command: Command)
     assert command("serve", "--listen", address).is_one_line(f"Cannot listen on {address}: ", "Name a path in a folder")
 
 
-def test_a_port_in_use_is_one_line(command: Command) -> None:
+def test_a_port_in_use_is_one_line(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setenv("TOOLTOOLEXEC_TOKENS", "test=0123456789abcdef")
         assert command("serve", "--listen", address).is_one_line("Address already in use. Name another port.")

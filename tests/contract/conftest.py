@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from serving import ServedDaemon
-from tooltoolexec import Executor, Limits, connect, local
+from tooltoolexec import Executor, Limits, local
 
 MAXIMA = Limits(memory_mb=256)
 
@@ -23,7 +23,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
         yield daemon
 
 
-@pytest.fixture(scope="session", params=["embedded", "unix", "tcp"])
+@pytest.fixture(scope="session", params=["embedded", "unix", "tcp", "tls"])
 def arrangement(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -34,6 +34,6 @@ async def executor(arrangement: str, request: pytest.FixtureRequest, anyio_backe
     if arrangement == "embedded":
         opened = local(maxima=MAXIMA)
     else:
-        opened = connect(getattr(request.getfixturevalue("served"), arrangement))
+        opened = request.getfixturevalue("served").connect(arrangement)
     async with opened as executor:
         yield executor

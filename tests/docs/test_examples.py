@@ -13,7 +13,7 @@ import pytest
 
 from serving import ServedDaemon
 from tooltoolexec import Provider, execute
-from tooltoolexec_executor import config
+from tooltoolexec_executor import settings
 
 from .pages import PAGES, ROOT, Block, blocks
 
@@ -47,7 +47,7 @@ def test_javascript_runs(block: Block, tools: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=ids)
 def test_settings_are_settings(block: Block) -> None:
-    config.check(tomllib.loads(block.text))
+    settings.check_each(tomllib.loads(block.text))
 
 
 def test_every_page_but_the_tour_shows_something_that_runs() -> None:

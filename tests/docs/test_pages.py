@@ -12,12 +12,14 @@ import pytest
 import tooltoolexec
 from tooltoolexec.cli.commands import commands
 from tooltoolexec_executor.config import Config
+from tooltoolexec_executor.state import FIXED
 from tooltoolexec_protocol import limits, texts
 from tooltoolexec_protocol.errors import ExecutorError
 
 from .pages import PAGES, ROOT
 
 FAILURES = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
+SETTINGS = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 POOL = (ROOT / "docs" / "pool.md").read_text(encoding="utf-8")
 TOOLS = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 TOUR = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -57,14 +59,21 @@ def test_the_tools_page_quotes_texts_to_the_letter() -> None:
     assert f"`{texts.tool_failed('find_user')}`" in TOOLS
 
 
-def test_the_pool_page_has_every_setting_and_its_default() -> None:
+def test_the_settings_page_has_every_setting_and_its_default() -> None:
     for field in msgspec.structs.fields(Config):
         if field.name in ("defaults", "maxima"):
             continue
-        default = "" if field.name == "listen" else "no" if field.default is False else f"{field.default:g}"
+        default = field.default if field.default_factory is msgspec.NODEFAULT else None
+        shown = "" if default is None else "no" if default is False else str(default).removesuffix(".0")
         option, variable = field.name.replace("_", "-"), field.name.upper()
-        row = f"| `--{option}` | `TOOLTOOLEXEC_{variable}` | `{field.name}` | {default}".rstrip()
-        assert row in POOL
+        option = "allow-user" if option == "allow-users" else option
+        row = f"| `--{option}` | `TOOLTOOLEXEC_{variable}` | `{field.name}` | {shown}".rstrip()
+        assert row in SETTINGS
+
+
+def test_the_settings_page_marks_what_a_reload_leaves_alone() -> None:
+    marked = set(re.findall(r"^\| `--[\w-]+` \| `\w+` \| `(\w+)` \|[^|]*\| \*", SETTINGS, re.MULTILINE))
+    assert marked == set(FIXED)
 
 
 def test_the_pool_page_has_every_limit_its_default_and_its_maximum() -> None:

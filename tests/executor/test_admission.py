@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from tooltoolexec_executor.admission import Admission, OverloadedError, Place
+from tooltoolexec_executor.admission import Admission, Bounds, OverloadedError, Place
 
 
 def on_a_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
@@ -22,28 +22,28 @@ def on_a_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
 
 
 def entered(admission: Admission) -> Place:
-    place = admission.try_enter()
+    place = admission.try_enter("a client")
     assert place is not None
     return place
 
 
 def test_no_more_than_the_bound_are_let_in() -> None:
-    admission = Admission(2, 5, 5, math.inf)
+    admission = Admission(Bounds(2, 5, 5, math.inf))
     first, _second = entered(admission), entered(admission)
-    assert admission.try_enter() is None
+    assert admission.try_enter("a client") is None
     first.leave()
     entered(admission)
 
 
 def test_a_parked_run_makes_room_for_another() -> None:
-    admission = Admission(1, 5, 5, math.inf)
+    admission = Admission(Bounds(1, 5, 5, math.inf))
     entered(admission).park()
     assert (admission.computing, admission.parked) == (0, 1)
     entered(admission)
 
 
 def test_past_the_bound_a_run_that_parks_keeps_its_place() -> None:
-    admission = Admission(1, 1, 5, math.inf)
+    admission = Admission(Bounds(1, 1, 5, math.inf))
     entered(admission).park()
     second = entered(admission)
     second.park()
@@ -54,21 +54,21 @@ def test_past_the_bound_a_run_that_parks_keeps_its_place() -> None:
 
 
 def test_a_run_that_goes_on_is_not_held_up_and_the_next_waits_until_there_is_room() -> None:
-    admission = Admission(1, 5, 5, math.inf)
+    admission = Admission(Bounds(1, 5, 5, math.inf))
     first = entered(admission)
     first.park()
     second = entered(admission)
     first.resume()
     assert admission.computing == 2
     second.leave()
-    assert admission.try_enter() is None
+    assert admission.try_enter("a client") is None
     first.leave()
     entered(admission)
 
 
 @pytest.mark.parametrize("steps", ["leave", "park leave", "park resume leave", "park park resume resume leave"])
 def test_whatever_a_run_did_nothing_is_left_of_it(steps: str) -> None:
-    admission = Admission(1, 1, 0, math.inf)
+    admission = Admission(Bounds(1, 1, 0, math.inf))
     for _ in range(3):
         place = entered(admission)
         for step in steps.split():
@@ -78,12 +78,12 @@ def test_whatever_a_run_did_nothing_is_left_of_it(steps: str) -> None:
 
 @on_a_loop
 async def test_a_place_that_comes_free_goes_to_who_waits_longest() -> None:
-    admission = Admission(1, 5, 5, math.inf)
+    admission = Admission(Bounds(1, 5, 5, math.inf))
     first = entered(admission)
     order: list[int] = []
 
     async def wait(number: int) -> None:
-        place = await admission.enter()
+        place = await admission.enter("a client")
         order.append(number)
         place.leave()
 
@@ -98,19 +98,19 @@ async def test_a_place_that_comes_free_goes_to_who_waits_longest() -> None:
 
 @on_a_loop
 async def test_a_full_queue_is_overloaded_at_once() -> None:
-    admission = Admission(1, 5, 0, math.inf)
+    admission = Admission(Bounds(1, 5, 0, math.inf))
     entered(admission)
     with pytest.raises(OverloadedError):
-        await admission.enter()
+        await admission.enter("a client")
 
 
 def test_time_in_the_queue_is_bounded() -> None:
     async def wait() -> None:
-        admission = Admission(1, 5, 5, 7.0)
+        admission = Admission(Bounds(1, 5, 5, 7.0))
         entered(admission)
         begun = trio.current_time()
         with pytest.raises(OverloadedError):
-            await admission.enter()
+            await admission.enter("a client")
         assert trio.current_time() == begun + 7.0
         assert admission.queued == 0
 
@@ -119,13 +119,13 @@ def test_time_in_the_queue_is_bounded() -> None:
 
 @on_a_loop
 async def test_one_cancelled_together_with_its_turn_passes_it_on() -> None:
-    admission = Admission(1, 5, 5, math.inf)
+    admission = Admission(Bounds(1, 5, 5, math.inf))
     first = entered(admission)
     got: list[Any] = []
 
     async def wait(scope: trio.CancelScope) -> None:
         with scope:
-            got.append(await admission.enter())
+            got.append(await admission.enter("a client"))
             got[-1].leave()
 
     scope = trio.CancelScope()

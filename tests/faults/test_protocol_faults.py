@@ -191,7 +191,7 @@ def test_the_id_of_a_known_run_is_refused(address: str) -> None:
 
 
 def test_a_hello_that_does_not_come_is_refused_at_its_deadline(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon(preparation="import tooltoolexec_executor.session as s; s._HELLO_S = 0.1")
+    daemon = start_daemon(preparation="import tooltoolexec_executor.session as s; s.HELLO_S = 0.1")
     with BareClient(daemon.unix) as client:
         assert client.refusal().code == "deadline"
     with BareClient(daemon.unix) as client:
@@ -201,7 +201,7 @@ def test_a_hello_that_does_not_come_is_refused_at_its_deadline(start_daemon: Sta
 
 
 def test_a_request_that_does_not_end_is_refused_at_its_deadline(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon(preparation="import tooltoolexec_executor.session as s; s._FRAME_S = 0.1")
+    daemon = start_daemon(preparation="import tooltoolexec_executor.conversation as s; s._FRAME_S = 0.1")
     with BareClient(daemon.unix) as client:
         client.greet()
         client.socket.sendall(header(40) + b"{")

@@ -48,8 +48,8 @@ def test_workers_cannot_make_up_kinds_of_failures_without_end() -> None:
 
     runs = Runs()
     trio.run(many, runs)
-    assert runs.counts.total() == 200
-    assert len(runs.counts) < 50
+    assert runs.tally.runs.total() == 200
+    assert len(runs.tally.runs) < 50
 
 
 OUT_OF_DESCRIPTORS = """

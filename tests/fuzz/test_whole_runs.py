@@ -19,7 +19,7 @@ WALL_S = 0.2
 HANGS_S = 40.0
 """By far longer than any run here takes."""
 DEADLINES = (
-    "import tooltoolexec_executor.session as s, tooltoolexec_executor.runs as r; "
+    "import tooltoolexec_executor.conversation as s, tooltoolexec_executor.runs as r; "
     "s._SEND_S = 0.3; r._GRACE_S = 0.3; r._SENDING_S = 0.3"
 )
 

@@ -150,12 +150,12 @@ async def one_worker(number: int, budget: Budget, runs: Runs) -> bool:
     zygote = SilentZygote()
     worker = WatchedWorker(control, zygote)
     process = HostileProcess(end, worker, zygote, budget.chance(number))
-    before = runs.counts.total()
+    before = runs.tally.runs.total()
     with trio.fail_after(LONGER_THAN_ANY_DEADLINE_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(process.live, budget)
             had_a_run = await see_through(process, worker, runs)
-    assert runs.counts.total() - before == had_a_run
+    assert runs.tally.runs.total() - before == had_a_run
     assert runs.under_way == 0
     if had_a_run:
         await check_outcome(runs, process.run_id)

@@ -1,0 +1,129 @@
+"""TLS in the daemon: the context that connections are made with, and one connection's cipher without its socket."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tooltoolexec_executor.config import ConfigError
+
+_READ_BYTES = 64 * 1024
+_TEXT_CHARACTERS = 200
+
+
+class TlsError(Exception):
+    """The client cannot be let in, or broke TLS. The message is OpenSSL's."""
+
+
+def server_context(certificate: str, key: str, client_authority: str | None) -> ssl.SSLContext:
+    """A context for the daemon's end: TLS 1.2 at least, and a client's certificate where its authority is named.
+
+    Raises:
+        ConfigError: a file cannot be read or used.
+    """
+    files = {"tls_cert": certificate, "tls_key": key}
+    if client_authority is not None:
+        files["tls_client_ca"] = client_authority
+    for name, file in files.items():
+        try:
+            Path(file).open("rb").close()
+        except OSError as error:
+            raise ConfigError(f"{name}: cannot read {file}: {error.strerror}.") from None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # A connection is short and there is one per run: nothing is gained by resuming, and a session outlives a reload.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    try:
+        # Without a callback OpenSSL would ask on the terminal.
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except ssl.SSLError as error:
+        raise ConfigError(
+            f"tls_cert, tls_key: {certificate} and {key} are no certificate with its key in PEM ({reason_of(error)})."
+        ) from None
+    if client_authority is not None:
+        try:
+            context.load_verify_locations(client_authority)
+        except ssl.SSLError as error:
+            raise ConfigError(
+                f"tls_client_ca: {client_authority} holds no certificate in PEM ({reason_of(error)})."
+            ) from None
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _no_password() -> str:
+    raise ConfigError("tls_key: the key is encrypted. Take its passphrase off: openssl pkey -in KEY -out NEW")
+
+
+def reason_of(error: ssl.SSLError) -> str:
+    """Why, in a few words: `certificate has expired`."""
+    verify = getattr(error, "verify_message", "")
+    reason = (error.reason or "").replace("_", " ").lower()
+    return (f"{reason}: {verify}" if verify else reason or str(error))[:_TEXT_CHARACTERS]
+
+
+class Cipher:
+    """Bytes of one connection in and out. What `output` gives is to be sent to the client after each call."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+
+    def output(self) -> bytes:
+        """What has to go to the client now."""
+        return self._outgoing.read()
+
+    async def handshake(
+        self, receive: Callable[[], Awaitable[bytes]], send: Callable[[bytes], Awaitable[None]]
+    ) -> None:
+        """Shake hands.
+
+        Raises:
+            TlsError: client and daemon do not come together; what `output` then gives tells the client why.
+        """
+        while True:
+            try:
+                self._object.do_handshake()
+            except ssl.SSLWantReadError:
+                await send(self.output())
+                data = await receive()
+                if not data:
+                    raise TlsError("the client hung up") from None
+                self._incoming.write(data)
+            except ssl.SSLError as error:
+                raise TlsError(reason_of(error)) from None
+            else:
+                await send(self.output())
+                return
+
+    def decrypt(self, data: bytes) -> bytes | None:
+        """What `data`, as it came from the client, says; None once the client has said that it is done.
+
+        Raises:
+            TlsError: it is not what was agreed on.
+        """
+        self._incoming.write(data)
+        plain = bytearray()
+        try:
+            while part := self._object.read(_READ_BYTES):
+                plain += part
+        except ssl.SSLWantReadError:
+            return bytes(plain)
+        except ssl.SSLZeroReturnError:
+            pass
+        except ssl.SSLError as error:
+            raise TlsError(reason_of(error)) from None
+        return bytes(plain) or None
+
+    def encrypt(self, data: bytes | memoryview) -> None:
+        """Let `output` give `data` next."""
+        self._object.write(data)
+
+    def finish(self) -> None:
+        """Let `output` say that nothing follows."""
+        try:
+            self._object.unwrap()
+        except ssl.SSLError:  # It would wait for the client's answer, or is broken already.
+            return

@@ -3,68 +3,79 @@
 A spare that ended before the run started: once more, on a fresh connection.
 A fresh one that ended, any that ended after the start or broke the protocol: ask the daemon for the outcome.
 A retry that is refused as a duplicate: likewise, for the spare's worker has the run after all.
+A daemon that drains has not begun the run: again after a pause, when its successor may be there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import anyio
 
+from tooltoolexec.patience import OpenOne, Patience
 from tooltoolexec.run import rebuild_result
 from tooltoolexec.session import BrokenConversationError, Session
 from tooltoolexec.transport import Transport
 from tooltoolexec_protocol import texts
-from tooltoolexec_protocol.errors import ConnectionLostError, ExecutorError, ProtocolError, RefusedError
+from tooltoolexec_protocol.errors import ConnectError, ConnectionLostError, ExecutorError, ProtocolError, RefusedError
 from tooltoolexec_protocol.messages import Done, Failure, Message, Outcome, Refused, Unknown
 
-OpenOne = Callable[[], Awaitable[Transport]]
-"""Gives a fresh greeted connection."""
 
-
-async def conduct(session: Session, spare: Transport | None, open_one: OpenOne, *, timeout_s: float) -> Done:
+async def conduct(session: Session, spare: Transport | None, patience: Patience, *, timeout_s: float) -> Done:
     """The run's outcome.
 
     Args:
         session: the run.
         spare: a greeted connection that has been idle; it may have died without a sign.
-        open_one: gives a fresh one.
+        patience: gives fresh ones.
         timeout_s: how long the question for the outcome may take.
 
     Raises:
         ExecutorError: cannot connect, refused, or nobody can be asked for the outcome.
     """
-    if spare is not None:
+    transport = spare
+    spare_was_lost = was_draining = False
+    while True:
         try:
-            return await session.converse(spare)
-        except BrokenConversationError as broken:
-            if not broken.may_retry:
-                return await _ask_outcome(session.request.id, open_one, timeout_s, broken)
-    try:
-        return await session.converse(await open_one())
-    except RefusedError as refused:
-        # The spare had taken the request after all: its worker has the run, or had it.
-        if refused.code != "duplicate_run" or spare is None:
+            return await session.converse(transport or await patience.open())
+        except RefusedError as refused:
+            if refused.code == "duplicate_run" and spare_was_lost:
+                # The spare had taken the request after all: its worker has the run, or had it.
+                return await _ask_outcome(session.request.id, patience, timeout_s, refused)
+            if refused.code != "draining" or session.has_started:
+                raise
+            was_draining = True
+            if not await patience.pause():
+                return _shut_down(session)
+        except ConnectError:
+            if was_draining:
+                return _shut_down(session)
             raise
-        return await _ask_outcome(session.request.id, open_one, timeout_s, refused)
-    except BrokenConversationError as broken:
-        return await _ask_outcome(session.request.id, open_one, timeout_s, broken)
+        except BrokenConversationError as broken:
+            if transport is None or not broken.may_retry:
+                return await _ask_outcome(session.request.id, patience, timeout_s, broken)
+            spare_was_lost = True
+        transport = None
 
 
-async def _ask_outcome(run_id: str, open_one: OpenOne, timeout_s: float, cause: Exception) -> Done:
-    try:
-        answer = await ask(Outcome(id=run_id), open_one, timeout_s=timeout_s)
-        if isinstance(answer, Done) and answer.id == run_id:
-            return rebuild_result(answer)
-    except (ExecutorError, ProtocolError) as error:
-        reason = str(error)
-    else:
-        if isinstance(answer, Unknown):
-            return Done(id=run_id, failure=Failure(kind="crashed", message=texts.CRASHED))
-        reason = "its answer is about another run"
-    raise ConnectionLostError(
-        f"The run's connection broke before its outcome ({cause}), and the daemon cannot be asked for it: {reason}"
-    )
+def _shut_down(session: Session) -> Done:
+    return Done(id=session.request.id, failure=Failure(kind="shutdown", message=texts.SHUTDOWN))
+
+
+async def _ask_outcome(run_id: str, patience: Patience, timeout_s: float, cause: Exception) -> Done:
+    while True:
+        try:
+            answer = await ask(Outcome(id=run_id), patience.open, timeout_s=timeout_s)
+            if isinstance(answer, Done) and answer.id == run_id:
+                return rebuild_result(answer)
+            if isinstance(answer, Unknown):
+                return Done(id=run_id, failure=Failure(kind="crashed", message=texts.CRASHED))
+            reason = "its answer is about another run"
+        except (ExecutorError, ProtocolError) as error:
+            if isinstance(error, RefusedError) and error.code == "draining" and await patience.pause():
+                continue
+            reason = str(error)
+        raise ConnectionLostError(
+            f"The run's connection broke before its outcome ({cause}), and the daemon cannot be asked for it: {reason}"
+        )
 
 
 async def ask(question: Message, open_one: OpenOne, *, timeout_s: float) -> Message:

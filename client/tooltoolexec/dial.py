@@ -9,7 +9,9 @@ from typing import Protocol
 
 import anyio
 
+from tooltoolexec.tls import TlsError, TlsWire
 from tooltoolexec.transport import Transport
+from tooltoolexec.trust import TlsOptions, Trust
 from tooltoolexec.version import __version__
 from tooltoolexec_protocol.address import Address, TcpAddress, UnixAddress, parse_address
 from tooltoolexec_protocol.errors import ConnectError, ProtocolError, RefusedError
@@ -30,12 +32,15 @@ class Dialer(Protocol):
     async def start(self) -> None:
         """Make it ready for `dial`."""
 
-    async def dial(self) -> socket.socket:
-        """A new connected socket.
+    async def dial(self) -> Transport:
+        """A new connection, not greeted yet.
 
         Raises:
-            OSError: nothing answers.
+            OSError: nothing answers, or nothing that is trusted.
         """
+
+    def hint(self) -> str:
+        """What may be wrong where something answers that sends no greeting: a clause to add, or nothing."""
 
     async def why_silent(self, reason: str) -> str:
         """A better reason than `reason` why nothing answers, where one is known."""
@@ -49,24 +54,45 @@ class Dialer(Protocol):
 
 
 class AddressDialer:
-    """Connects to an address. Raises AddressError for a text that is none."""
+    """Connects to an address.
 
-    def __init__(self, address: str) -> None:
+    Raises:
+        AddressError: the text is none.
+        ValueError: the TLS options do not go together, or not with the address.
+        ConnectError: a file of theirs cannot be read or used.
+    """
+
+    def __init__(self, address: str, options: TlsOptions) -> None:
         self._address: Address = parse_address(address)
         self.name = str(self._address)
-        if isinstance(self._address, TcpAddress) and self._address.tls:
-            raise ConnectError(self.name, "TLS is not available in this version. Use tcp:// or unix:.")
+        self._trust: Trust | None = None
+        is_tls = isinstance(self._address, TcpAddress) and self._address.tls
+        options.check(tls=is_tls)
+        if isinstance(self._address, TcpAddress) and is_tls:
+            self._trust = Trust(self._address, options)
 
     async def start(self) -> None:
         """Nothing to do: the daemon is somebody else's."""
 
-    async def dial(self) -> socket.socket:
-        """A new connection, by the first of the host's addresses that answers."""
+    async def dial(self) -> Transport:
+        """A new connection; over TCP by the first of the host's addresses that answers."""
         if isinstance(self._address, UnixAddress):
             if not hasattr(socket, "AF_UNIX"):
                 raise OSError("this system has no Unix sockets")
-            return await _connect(socket.AF_UNIX, self._address.path)
-        found = await anyio.getaddrinfo(self._address.host, self._address.port, type=socket.SOCK_STREAM)
+            return Transport(await _connect(socket.AF_UNIX, self._address.path))
+        sock = await self._connect_to_host(self._address)
+        if self._trust is None:
+            return Transport(sock)
+        try:
+            wire = TlsWire(sock, self._trust)
+            await wire.shake_hands()
+        except BaseException:
+            sock.close()
+            raise
+        return Transport(sock, wire)
+
+    async def _connect_to_host(self, address: TcpAddress) -> socket.socket:
+        found = await anyio.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         last_error: OSError = OSError("the host name has no address")
         for family, _, _, _, where in found:
             try:
@@ -74,6 +100,12 @@ class AddressDialer:
             except OSError as error:
                 last_error = error
         raise last_error
+
+    def hint(self) -> str:
+        """A TLS port closes on a client that speaks without."""
+        if self._trust is None and isinstance(self._address, TcpAddress):
+            return f"; if it speaks TLS, connect to {TcpAddress(self._address.host, self._address.port, tls=True)}"
+        return ""
 
     async def why_silent(self, reason: str) -> str:
         """Nothing better is known of a daemon elsewhere."""
@@ -113,28 +145,41 @@ async def greet(dialer: Dialer, *, token: str, timeout_s: float) -> Transport:
     """A new connection on which both sides have agreed to go on.
 
     Raises:
-        ConnectError: nothing answers within `timeout_s` seconds, or what answers is no daemon.
+        ConnectError: nothing answers within `timeout_s` seconds, or what answers is no daemon, or not trusted.
         RefusedError: the daemon does not want this client, or speaks another version.
     """
+    cause: Exception
     try:
         with anyio.fail_after(timeout_s):
-            transport = Transport(await dialer.dial())
+            transport = await dialer.dial()
             try:
-                await _exchange_hello(transport, dialer, token)
+                await _exchange_hello(transport, token)
             except BaseException:
                 transport.abort()
                 raise
             return transport
-    except TimeoutError:
-        reason = f"it did not answer within {timeout_s:g} s"
+    except TimeoutError as error:
+        cause, reason = error, f"it did not answer within {timeout_s:g} s"
+    except _NoGreetingError as error:
+        cause, reason = error, f"it closed the connection instead of a greeting{dialer.hint()}"
     except OSError as error:
-        reason = error.strerror or str(error)
+        cause, reason = error, error.strerror or str(error)
     except ProtocolError as error:
-        reason = f"what answers there does not speak this protocol ({error})"
-    raise ConnectError(dialer.name, await dialer.why_silent(reason))
+        cause, reason = error, f"what answers there does not speak this protocol ({error}){dialer.hint()}"
+    raise ConnectError(dialer.name, await dialer.why_silent(reason)) from cause
 
 
-async def _exchange_hello(transport: Transport, dialer: Dialer, token: str) -> None:
+def is_passing(error: ConnectError) -> bool:
+    """Whether it is what a daemon looks like while it restarts: nothing listens, or the connection is closed."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and not isinstance(cause, TimeoutError | TlsError)
+
+
+class _NoGreetingError(OSError):
+    """The connection ended first."""
+
+
+async def _exchange_hello(transport: Transport, token: str) -> None:
     await transport.send(
         Hello(version=VERSION, oldest_version=OLDEST_VERSION, client=f"tooltoolexec/{__version__}", token=token)
     )
@@ -142,7 +187,8 @@ async def _exchange_hello(transport: Transport, dialer: Dialer, token: str) -> N
     if isinstance(answer, Refused):
         raise RefusedError(answer.code, answer.message)
     if not isinstance(answer, Welcome):
-        raise ConnectError(dialer.name, await dialer.why_silent("it closed the connection instead of a greeting"))
+        # With TLS 1.3 a daemon says only now that it wants a certificate.
+        raise transport.failure if isinstance(transport.failure, TlsError) else _NoGreetingError
     if not OLDEST_VERSION <= answer.version <= VERSION:
         raise RefusedError(
             "version", f"The daemon speaks version {answer.version}, this client {OLDEST_VERSION} to {VERSION}."

@@ -20,6 +20,7 @@ import anyio
 
 from tooltoolexec import forks
 from tooltoolexec.executor import THREADS, Executor
+from tooltoolexec.transport import Transport
 from tooltoolexec_protocol.errors import ExecutorError
 from tooltoolexec_protocol.limits import Limits
 
@@ -73,7 +74,7 @@ class EmbeddedDialer:
                 self._control.close()
                 raise ExecutorError(f"The embedded executor cannot be started: {error}") from error
 
-    async def dial(self) -> socket.socket:
+    async def dial(self) -> Transport:
         """One end of a new pair, the other being on its way to the daemon."""
         ours, theirs = socket.socketpair()
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", [theirs.fileno()]))]
@@ -89,7 +90,11 @@ class EmbeddedDialer:
         except BaseException:
             ours.close()
             raise
-        return ours
+        return Transport(ours)
+
+    def hint(self) -> str:
+        """Nothing else can be at the other end."""
+        return ""
 
     async def why_silent(self, reason: str) -> str:
         """The child's exit status, where it has one: its sockets end a moment before it does."""

@@ -15,12 +15,14 @@ from tooltoolexec.dial import AddressDialer, Dialer, greet
 from tooltoolexec.dispatch import responder_for
 from tooltoolexec.logs import LogFeed, OnLog, most_log_characters
 from tooltoolexec.options import build_request, refuse_unavailable
+from tooltoolexec.patience import Patience
 from tooltoolexec.provider import Provider, as_provider
 from tooltoolexec.run import Run, run_of
 from tooltoolexec.session import Session
 from tooltoolexec.spares import Spares
 from tooltoolexec.threads import Threads
 from tooltoolexec.transport import Transport
+from tooltoolexec.trust import FilePath, TlsOptions
 from tooltoolexec_protocol.envelope import Dispatch, exception_envelope
 from tooltoolexec_protocol.errors import ConnectionLostError, ExecutorError, ProtocolError, ToolNotFoundError
 from tooltoolexec_protocol.limits import Limits
@@ -55,6 +57,7 @@ class Executor:
             raise ValueError("the executor is open already")
         self._threads = Threads(self._thread_count)
         self._spares = Spares(self._open_one)
+        self._closed = anyio.Event()
         group = anyio.create_task_group()
         await group.__aenter__()
         self._group = group
@@ -73,6 +76,7 @@ class Executor:
         group, self._group = self._group, None
         if group is None:
             return
+        self._closed.set()
         for session in list(self._sessions):
             session.abort()
         self._threads.abandon()
@@ -102,6 +106,8 @@ class Executor:
     ) -> Run:
         """Run `code` and give its outcome. Cancelling the caller ends the run.
 
+        A daemon that restarts meanwhile costs a run that has not begun up to 3 seconds, and no more than that.
+
         Args:
             code: JavaScript as a model writes it.
             providers: the namespaces the program finds, as `Provider` or as a mapping in its JSON form.
@@ -113,7 +119,8 @@ class Executor:
             limits: what the run may use; what is left out takes the daemon's default.
             on_log: `on_log(level, text)`, async or plain, for each console line as it is written.
             identity: opaque data for `gate` and `runtime`.
-            labels: text by name for the daemon's logs.
+            labels: text by name for the daemon's logs. Where OpenTelemetry is in use, the current span is added to
+                them as `traceparent`.
 
         Raises:
             ExecutorError: the transport failed: cannot connect, refused, lost with no outcome to be had.
@@ -158,7 +165,8 @@ class Executor:
     async def _see_through(self, session: Session, logs: LogFeed) -> Run:
         self._sessions.add(session)
         try:
-            done = await conduct(session, self._spares.take(), self._open_one, timeout_s=self._timeout_s)
+            patience = Patience(self._open_one, lambda: self._dialer.has_ended, self._closed)
+            done = await conduct(session, self._spares.take(), patience, timeout_s=self._timeout_s)
             await session.settle()
         except BaseException as error:
             session.abort()
@@ -177,6 +185,8 @@ class Executor:
         return self._group
 
     async def _open_one(self) -> Transport:
+        if self._group is None:
+            raise ConnectionLostError(_CLOSED)
         transport = await greet(self._dialer, token=self._token, timeout_s=self._timeout_s)
         if self._group is None:  # Closed meanwhile.
             transport.abort()
@@ -190,18 +200,37 @@ async def _refuse_call(_provider: str, tool: str, _args_json: str) -> str:
 
 
 def connect(
-    address: str, *, token: str = "", threads: int = THREADS, connect_timeout_s: float = CONNECT_TIMEOUT_S
+    address: str,
+    *,
+    token: str = "",
+    ca: FilePath | None = None,
+    cert: FilePath | None = None,
+    key: FilePath | None = None,
+    server_name: str | None = None,
+    threads: int = THREADS,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
 ) -> Executor:
     """An executor at a daemon's address; `async with` opens it.
 
+    With `tls://` the daemon's certificate and its name are always verified, with TLS 1.2 at least. The files are read
+    here and not again: open another executor after they have changed.
+
     Args:
-        address: `unix:PATH` or `tcp://HOST:PORT`.
+        address: `unix:PATH`, `tcp://HOST:PORT` or `tls://HOST:PORT`.
         token: what the daemon knows this client by, where it asks for one.
+        ca: a PEM file with the authorities that may sign the daemon's certificate; what the system trusts if left out.
+        cert: a PEM file with this client's own certificate and those between it and its authority, where the daemon
+            asks for one.
+        key: a PEM file with the key of `cert`, without a passphrase.
+        server_name: the host name or IP address that the daemon's certificate is for, if not the one in `address`.
         threads: how many plain functions may run at a time, over all runs.
-        connect_timeout_s: seconds that a connection and its greeting may take.
+        connect_timeout_s: seconds that a connection, TLS's handshake and the greeting may take together.
 
     Raises:
         AddressError: `address` is none.
-        ConnectError: `tls://` is not available in this version.
+        ValueError: `cert` without `key` or `key` without `cert`; one of the four for TLS at another address; a
+            `server_name` that cannot be one; `threads` that are no positive number.
+        ConnectError: one of the files cannot be read or used.
     """
-    return Executor(AddressDialer(address), token=token, threads=threads, connect_timeout_s=connect_timeout_s)
+    dialer = AddressDialer(address, TlsOptions(ca=ca, cert=cert, key=key, server_name=server_name))
+    return Executor(dialer, token=token, threads=threads, connect_timeout_s=connect_timeout_s)

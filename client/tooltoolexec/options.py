@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from tooltoolexec import tracing
 from tooltoolexec.logs import OnLog
 from tooltoolexec.provider import Provider
 from tooltoolexec_protocol import texts
@@ -59,11 +60,12 @@ def build_request(
     size = sum(len(name) + len(text) for name, text in labels.items())
     if size > LABEL_CHARACTERS:
         raise ValueError(texts.labels_too_long(size, LABEL_CHARACTERS))
+    labels = tracing.traced(labels, LABEL_CHARACTERS)
     return Execute(
         id=secrets.token_hex(16),
         code=code,
         providers=[provider.spec() for provider in providers],
         dispatch=answers_calls,
         limits=AskedLimits() if limits is None else AskedLimits.of(limits),
-        labels=dict(labels),
+        labels=labels,
     )

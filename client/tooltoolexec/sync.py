@@ -23,6 +23,7 @@ from tooltoolexec import embedded, executor
 from tooltoolexec.options import RunOptions
 from tooltoolexec.provider import Provider
 from tooltoolexec.run import Run
+from tooltoolexec.trust import FilePath
 from tooltoolexec_protocol.errors import ExecutorError
 from tooltoolexec_protocol.messages import Report
 
@@ -129,12 +130,25 @@ def connect(
     address: str,
     *,
     token: str = "",
+    ca: FilePath | None = None,
+    cert: FilePath | None = None,
+    key: FilePath | None = None,
+    server_name: str | None = None,
     threads: int = executor.THREADS,
     connect_timeout_s: float = executor.CONNECT_TIMEOUT_S,
 ) -> BlockingExecutor:
     """As `tooltoolexec.connect`, for `with`."""
     return BlockingExecutor(
-        executor.connect(address, token=token, threads=threads, connect_timeout_s=connect_timeout_s)
+        executor.connect(
+            address,
+            token=token,
+            ca=ca,
+            cert=cert,
+            key=key,
+            server_name=server_name,
+            threads=threads,
+            connect_timeout_s=connect_timeout_s,
+        )
     )
 
 

@@ -1,7 +1,8 @@
 """One non-blocking socket and the conversation on it.
 
 It waits with `anyio.wait_readable` and `wait_writable` directly: the same under asyncio and trio, and much faster than
-a stream object. Every wait comes after the system said the socket would block.
+a stream object. Every wait comes after the system said the socket would block. Bytes go to and come from a wire, which
+is the socket itself or TLS on it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import anyio
 import anyio.lowlevel
@@ -25,15 +27,34 @@ _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
+class Wire(Protocol):
+    """What bytes go through: a socket, or `TlsWire`. Neither method waits: BlockingIOError says that one must."""
+
+    def send(self, data: bytearray, /) -> int:
+        """How many bytes from the front are through. Raises OSError."""
+
+    def recv(self, size: int, /) -> bytes:
+        """What has come; nothing at the end of the stream. Raises OSError."""
+
+
 class Transport:
     """A connected stream socket with the client's end of the protocol. It owns the socket.
 
     A failing socket is never an exception here: it reads as the end of the stream, which is where the reader looks.
+
+    Args:
+        sock: the socket.
+        wire: TLS on it, where that is spoken.
+
+    Attributes:
+        failure: why the stream ended, where the system or TLS gave a reason.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, wire: Wire | None = None) -> None:
         sock.setblocking(False)
         self._socket = sock
+        self._wire: Wire = wire or sock
+        self.failure: OSError | None = None
         self._is_tcp = sock.family in (socket.AF_INET, socket.AF_INET6)
         if self._is_tcp:
             _set_tcp_options(sock)
@@ -92,7 +113,7 @@ class Transport:
     def _push(self) -> None:
         try:
             while self._unsent:
-                sent = self._socket.send(self._unsent)
+                sent = self._wire.send(self._unsent)
                 del self._unsent[:sent]
         except BlockingIOError:
             pass
@@ -122,10 +143,11 @@ class Transport:
 
     async def _receive_bytes(self) -> bytes:
         try:
-            data = self._socket.recv(_RECEIVE_BYTES)
+            data = self._wire.recv(_RECEIVE_BYTES)
         except BlockingIOError:
             pass
-        except OSError:
+        except OSError as error:
+            self.failure = error
             return b""
         else:
             # A peer that always has more must not keep the caller's other tasks from running.
@@ -133,17 +155,18 @@ class Transport:
             return data
         while await self._wait(anyio.wait_readable):
             try:
-                return self._socket.recv(_RECEIVE_BYTES)
+                return self._wire.recv(_RECEIVE_BYTES)
             except BlockingIOError:
                 continue
-            except OSError:
+            except OSError as error:
+                self.failure = error
                 break
         return b""
 
     def is_idle(self) -> bool:
-        """Whether the peer is still there and silent, as a greeted spare's must be."""
+        """Whether the peer is still there and silent, as a greeted spare's must be. If not, this is of no more use."""
         try:
-            self._socket.recv(1, socket.MSG_PEEK)
+            self._wire.recv(1)
         except BlockingIOError:
             return True
         except OSError:

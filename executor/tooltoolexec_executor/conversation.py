@@ -17,6 +17,8 @@ _FRAME_S = 30.0
 _SEND_S = 10.0
 _RECEIVE_BYTES = 256 * 1024
 _REFUSAL_S = 1.0
+_DRAINING_S = 0.2
+"""As `_REFUSAL_S`, where it is no client's fault: idle ones need not read it, and the daemon's end waits for it."""
 _REFUSAL_READS = 64
 
 
@@ -80,7 +82,7 @@ class Conversation:
         except (OSError, PeerGoneError):
             return
         # What the client still sends is read away: closing on unread bytes would take the refusal back.
-        with trio.move_on_after(_REFUSAL_S):
+        with trio.move_on_after(_DRAINING_S if code == "draining" else _REFUSAL_S):
             try:
                 for _ in range(_REFUSAL_READS):
                     if not await self._socket.recv(_RECEIVE_BYTES):

@@ -40,8 +40,8 @@ async def admit(state: DaemonState, connection: socket.socket, client: str) -> t
     """A place and a worker, both the caller's to give back.
 
     Raises:
-        NotAdmittedError: there is none, or the daemon shuts down.
-        DrainingError: the daemon is about to.
+        NotAdmittedError: there is none.
+        DrainingError: the daemon ends.
         PeerGoneError: the client hung up while it waited.
         ProtocolError: it spoke while it waited.
     """
@@ -72,8 +72,6 @@ def end_of_patience(state: DaemonState) -> float:
 
 
 def _check_open(state: DaemonState) -> None:
-    if state.closing.is_set():
-        raise NotAdmittedError("shutdown", texts.SHUTDOWN)
     if state.draining.is_set():
         raise DrainingError
 

@@ -20,7 +20,7 @@ from tooltoolexec_executor.tls import Cipher, TlsError
 
 _BYTES = 64 * 1024
 _HANG_UP_CHECK_S = 0.05
-_GOODBYE_S = 2.0
+_GOODBYE_S = 0.5
 _GOODBYE_READS = 64
 
 

@@ -100,12 +100,11 @@ class Session:
                 await self._talk.send(self._state.report())
 
     async def _request(self) -> Message | None:
-        """What the client asks for next; None when it has been idle for too long, or the daemon closes."""
-        with self._state.until_leaving() as scope:
+        """What the client asks for next; None when it has been idle for too long."""
+        with self._state.until_leaving():
             return await self._talk.message(self._state.config.idle_s)
-        if scope.cancelled_caught and not self._state.closing.is_set():
-            raise DrainingError
-        return None
+        # Not without a word: a client that has just sent its run must know that nobody has begun it.
+        raise DrainingError
 
     async def _greet(self, message: Message) -> None:
         if not isinstance(message, Hello):  # The connection's table allows nothing else.

@@ -82,6 +82,7 @@ class Cipher:
 
         Raises:
             TlsError: client and daemon do not come together; what `output` then gives tells the client why.
+            ConnectionError: the client hung up.
         """
         while True:
             try:
@@ -90,7 +91,7 @@ class Cipher:
                 await send(self.output())
                 data = await receive()
                 if not data:
-                    raise TlsError("the client hung up") from None
+                    raise ConnectionError from None
                 self._incoming.write(data)
             except ssl.SSLError as error:
                 raise TlsError(reason_of(error)) from None

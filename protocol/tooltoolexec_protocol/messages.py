@@ -203,7 +203,10 @@ class Status(Message, tag="status", forbid_unknown_fields=True):
 
 
 class Report(Message, tag="report", omit_defaults=True):
-    """What the daemon is doing; counts since its start unless they say `now`."""
+    """What the daemon is doing; counts since its start unless they say `now`.
+
+    `queue` and `parked` are the bounds of `queued_now` and `parked_now`. `refused` counts refusals by their code.
+    """
 
     server: str
     pid: int
@@ -215,6 +218,10 @@ class Report(Message, tag="report", omit_defaults=True):
     queue: int
     parked_now: int = 0
     runs: dict[str, int] = {}
+    parked: int = 0
+    draining: bool = False
+    connections_now: int = 0
+    refused: dict[str, int] = {}
 
 
 AnyMessage = (

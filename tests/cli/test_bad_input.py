@@ -39,7 +39,7 @@ def program(tmp_path: Path) -> Path:
         (["run", "{folder}/p.js", "--wall-s", "nan"], "wall_s must be a positive number"),
         (["run", "{folder}/p.js", "--provider", "x"], "add --tools FILE.py"),
         (["run", "{folder}/p.js", "--connect", "somewhere"], "'somewhere' is no address. Write unix:"),
-        (["run", "{folder}/p.js", "--connect", "tls://localhost:1"], "Use tcp:// or unix:"),
+        (["run", "{folder}/p.js", "--connect", "tls://localhost:1"], "Start a daemon there"),
         (["run", "{folder}/p.js", "--connect", "unix:{folder}/none.sock"], "Start a daemon there"),
         (["run", "{folder}/p.js", "--connect", "unix:{folder}/p.js"], "Start a daemon there"),
         (["run", "{folder}/p.js", "--tools", "{folder}/none.py"], "Cannot read {folder}/none.py"),
@@ -157,7 +157,14 @@ def test_version_is_that_of_the_distribution(command: Command) -> None:
 
 def test_status_is_a_table_for_people(served: ServedDaemon, command: Command) -> None:
     ended = command("status", "--connect", served.unix)
-    assert [line.split()[0] for line in ended.out.splitlines()] == ["daemon", "runs", "workers", "queue", "ended"]
+    assert [line.split()[0] for line in ended.out.splitlines()] == [
+        "daemon",
+        "runs",
+        "workers",
+        "queue",
+        "clients",
+        "ended",
+    ]
     assert f"process {served.pid}" in ended.out
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import signal
+import ssl
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from serving import ServedDaemon
+from client.daemon import FakeDaemon, Peer
+from serving import TOKEN, Certificates, ServedDaemon
+from tooltoolexec_protocol import texts
 
 from .conftest import Command, launch
 
@@ -146,6 +150,125 @@ def test_json_is_the_whole_run_and_nothing_else(code: int, source: str, command:
 def test_it_runs_on_a_daemon(kind: str, served: ServedDaemon, command: Command, tmp_path: Path, tools: Path) -> None:
     program = write(tmp_path / "p.js", "() => tools.add(1, 2)")
     assert command("run", program, "--tools", tools, "--connect", getattr(served, kind)).out == "3\n"
+
+
+def test_it_runs_on_a_daemon_over_tls(served: ServedDaemon, command: Command, tmp_path: Path, tools: Path) -> None:
+    program = write(tmp_path / "p.js", "() => tools.add(1, 2)")
+    words = ["run", program, "--tools", tools, "--connect", served.tls, "--ca", served.certificates.ca]
+    assert command(*words, "--token-file", write(tmp_path / "token", TOKEN)).out == "3\n"
+    assert command(*words, "--token-file", write(tmp_path / "token", TOKEN[1:])).is_one_line(texts.UNAUTHORIZED)
+
+
+@pytest.fixture
+def tls_daemon() -> Iterator[FakeDaemon]:
+    certificates = Certificates.shared()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates.cert, certificates.key)
+    context.verify_mode = ssl.CERT_REQUIRED
+    certificates.authority.configure_trust(context)
+    daemon = FakeDaemon(None, context)
+
+    @daemon.script
+    def finish(peer: Peer) -> None:
+        peer.start()
+        peer.done(peer.token)
+
+    yield daemon
+    daemon.close()
+
+
+@pytest.mark.parametrize("by", ["options", "environment"])
+def test_certificates_are_options_or_variables(
+    by: str, tls_daemon: FakeDaemon, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program, certificates = write(tmp_path / "p.js", "1"), Certificates.shared()
+    words = [f"--connect={tls_daemon.address}"]
+    for name in ("ca", "cert", "key"):
+        if by == "options":
+            words.append(f"--{name}={getattr(certificates, name)}")
+        else:
+            monkeypatch.setenv(f"TOOLTOOLEXEC_{name.upper()}", str(getattr(certificates, name)))
+    assert command("run", program, *words, "--server-name", "localhost") == (0, '""\n', "")
+
+
+def test_the_files_of_the_environment_mean_nothing_without_tls(
+    served: ServedDaemon, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TOOLTOOLEXEC_CA", "/nowhere")
+    program = write(tmp_path / "p.js", "1")
+    assert command("run", program, "--connect", served.unix).out == "1\n"
+    assert command("run", program).out == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [
+        ("bare", "bare"),
+        ("name t0ken\n", "t0ken"),
+        ("# who may\n\n  name \t t0ken  \r\nother second\n", "t0ken"),
+        (None, "of the environment"),
+    ],
+)
+def test_the_token_comes_from_a_file_or_the_environment(
+    text: str | None, token: str, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLTOOLEXEC_TOKEN", "of the environment\n")
+    words = [] if text is None else ["--token-file", write(tmp_path / "tokens", text)]
+    daemon = FakeDaemon(tmp_path)
+
+    @daemon.script
+    def finish(peer: Peer) -> None:
+        peer.start()
+        peer.done(peer.token)
+
+    ended = command("run", write(tmp_path / "p.js", "1"), "--connect", daemon.address, *words)
+    daemon.close()
+    assert json.loads(ended.out) == token
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (None, "Cannot read {file}: No such file or directory"),
+        (b"", "{file} has no token"),
+        (b"# name token\n\n", "{file} has no token"),
+        (b"a b c\n", "{file} has no token"),
+        (b"\xff\xfe", "{file} is no UTF-8 text"),
+        (b"name sha256:" + b"0" * 64, "which is for the daemon: write the token itself"),
+    ],
+)
+def test_a_token_file_without_one_is_told_in_one_line(
+    data: bytes | None, part: str, tmp_path: Path, command: Command
+) -> None:
+    file = tmp_path / "tokens"
+    if data is not None:
+        file.write_bytes(data)
+    ended = command("status", "--connect", f"unix:{tmp_path}/none.sock", "--token-file", file)
+    assert ended.is_one_line(part.format(file=file))
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--ca", "x"], "--ca is for a daemon elsewhere: add --connect"),
+        (["--token-file", "x"], "--token-file is for a daemon elsewhere: add --connect"),
+        (["--connect", "unix:/x", "--ca", "x"], "--ca is for tls:// addresses"),
+        (["--connect", "tcp://x:1", "--server-name", "x"], "--server-name is for tls:// addresses"),
+        (["--connect", "tls://x:1", "--cert", "x"], "--cert is given without --key"),
+        (["--connect", "tls://x:1", "--ca", "/none"], "the file /none (--ca) cannot be read"),
+        (["--connect", "tls://x:1", "--server-name", ""], "--server-name is a host name"),
+    ],
+)
+def test_options_of_tls_in_the_wrong_place_are_told_in_one_line(
+    words: list[str], part: str, tmp_path: Path, command: Command
+) -> None:
+    assert command("run", write(tmp_path / "p.js", "1"), *words).is_one_line(part)
+
+
+def test_what_to_pass_is_told_in_the_commands_words(served: ServedDaemon, command: Command, tmp_path: Path) -> None:
+    ended = command("run", write(tmp_path / "p.js", "1"), "--connect", served.tls)
+    assert ended.is_one_line("Pass --ca=PATH if it is signed by an authority of your own.")
+    assert "Start a daemon" not in ended.err
 
 
 def test_the_address_may_stand_in_the_environment(

@@ -1,9 +1,10 @@
-"""A scripted daemon: it speaks the protocol over a real Unix socket and does what a test tells it to."""
+"""A scripted daemon: it speaks the protocol over a real socket, or over TLS, and does what a test tells it to."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -38,12 +39,13 @@ class Peer:
         self.sock = sock
         self.connection = Connection(is_client=False)
         self.request = Execute(id="0" * 32, code="")
+        self.token = ""
 
     def receive(self) -> Message:
         while (message := self.connection.next_message()) is None:
             try:
                 data = self.sock.recv(65536)
-            except ConnectionResetError:
+            except (ConnectionResetError, ssl.SSLError):
                 data = b""
             if not data:
                 raise HungUpError
@@ -59,14 +61,16 @@ class Peer:
     def send_bytes(self, data: bytes) -> None:
         try:
             self.sock.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
             raise HungUpError from None
 
     def hang_up(self) -> None:
         self.sock.close()
 
     def greet(self) -> None:
-        assert isinstance(self.receive(), Hello)
+        hello = self.receive()
+        assert isinstance(hello, Hello)
+        self.token = hello.token
         self.send(Welcome(version=VERSION))
 
     def receive_execute(self) -> Execute:
@@ -118,8 +122,10 @@ class FakeDaemon:
     A connection takes its script when its first message after the greeting has come in, so spares take none.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        """Without a folder for its socket it listens at a TCP port."""
+    def __init__(self, folder: Path | None, tls: ssl.SSLContext | None = None, port: int = 0) -> None:
+        """Without a folder for its socket it listens at a TCP port, with TLS where there is a context."""
+        self._tls = tls
+        self._is_closed = False
         self.scripts: list[Script] = []
         self.failures: list[BaseException] = []
         self.greeting: Script = Peer.greet
@@ -128,8 +134,9 @@ class FakeDaemon:
         self._threads: list[threading.Thread] = []
         if folder is None:
             self._listener = socket.socket()
-            self._listener.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._listener.bind(("127.0.0.1", port))
+            self.address = f"{'tls' if tls else 'tcp'}://127.0.0.1:{self._listener.getsockname()[1]}"
         else:
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(str(folder / "d.sock"))
@@ -156,10 +163,12 @@ class FakeDaemon:
     def _serve(self, peer: Peer) -> None:
         self.peers.append(peer)
         try:
+            if self._tls is not None:
+                peer.sock = self._tls.wrap_socket(peer.sock, server_side=True)
             self.greeting(peer)
             if peer.connection.state is State.READY and self._wait_for_bytes(peer) and self.scripts:
                 self.scripts.pop(0)(peer)
-        except HungUpError:
+        except (HungUpError, ssl.SSLError, ConnectionResetError):
             pass
         except BaseException as error:
             self.failures.append(error)
@@ -168,15 +177,23 @@ class FakeDaemon:
 
     def _wait_for_bytes(self, peer: Peer) -> bool:
         try:
-            return bool(peer.sock.recv(1, socket.MSG_PEEK))
+            data = peer.sock.recv(65536)
         except OSError:
             return False
+        peer.connection.receive_data(data)
+        return bool(data)
 
-    def close(self) -> None:
-        if self._listener.fileno() == -1:
-            return
+    def stop_listening(self) -> None:
+        """New connections are refused from here on; those that are there go on."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._listener.fileno() != -1:
+            self.stop_listening()
         self._acceptor.join(10)
         for peer in self.peers:
             with contextlib.suppress(OSError):

@@ -13,6 +13,7 @@ import anyio
 import anyio.abc
 
 from protocol.wire_examples import ID
+from tooltoolexec.transport import Transport
 from tooltoolexec_protocol.connection import Connection, State
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.framing import frame
@@ -60,13 +61,16 @@ class HostileDaemon:
     async def start(self) -> None:
         pass
 
-    async def dial(self) -> socket.socket:
+    async def dial(self) -> Transport:
         if not self.is_good and self.chance.random() < 0.02:
             raise ConnectionRefusedError(111, "no")
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         self.group.start_soon(self._serve, ours)
-        return theirs
+        return Transport(theirs)
+
+    def hint(self) -> str:
+        return ""
 
     async def why_silent(self, reason: str) -> str:
         return reason

@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 
 from serving import descriptor_count, until
-from tooltoolexec import ExecutorError, Run
+from tooltoolexec import ExecutorError, Run, patience
 from tooltoolexec.executor import Executor
 
 from .frames import Budget, Memory, frame_counts
@@ -97,8 +97,9 @@ async def good_conversation(chance: random.Random, budget: Budget) -> None:
 
 @frame_counts
 async def test_a_hostile_daemon_brings_forth_a_run_or_an_executor_error_and_leaves_nothing(
-    frames: int, anyio_backend: str
+    frames: int, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(patience, "PAUSES_S", (0.001, 0.002))
     budget = Budget(frames // 2, f"client/{anyio_backend}")
     await good_conversation(budget.chance(-1), budget)  # Whatever the first use makes is there now.
     descriptors, memory = descriptor_count(os.getpid()), Memory()

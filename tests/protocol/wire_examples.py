@@ -33,7 +33,7 @@ from tooltoolexec_protocol.messages import (
 ID = "3f2a9c0d5b7e41868c1d2e3f4a5b6c7d"
 REFUSAL_CODES = (
     "version", "malformed", "too_large", "unknown_message", "unexpected", "duplicate_run", "shutdown", "deadline",
-    "forbidden",
+    "unauthorized", "forbidden", "draining", "busy",
 )  # fmt: skip
 
 _DEFAULTS = '{"wall_s":30.0,"cpu_s":10.0,"memory_mb":128,"payload_bytes":4194304,"log_bytes":262144,"calls":1000}'
@@ -153,6 +153,15 @@ WIRE: dict[str, tuple[Message, str]] = {
         ),
         ('{"type":"report","server":"s","pid":1,"uptime_s":2.5,"workers":3,"idle_now":4,"running_now":5,'
         '"queued_now":6,"queue":7,"parked_now":2,"runs":{"ok":8}}'),
+    ),
+    "report_of_a_daemon_that_drains": (
+        Report(
+            server="s", pid=1, uptime_s=2.5, workers=3, idle_now=4, running_now=5, queued_now=0, queue=7, parked_now=2,
+            runs={"ok": 8}, parked=9, draining=True, connections_now=6, refused={"busy": 1},
+        ),
+        ('{"type":"report","server":"s","pid":1,"uptime_s":2.5,"workers":3,"idle_now":4,"running_now":5,'
+        '"queued_now":0,"queue":7,"parked_now":2,"runs":{"ok":8},"parked":9,"draining":true,"connections_now":6,'
+        '"refused":{"busy":1}}'),
     ),
     "report_shortest": (
         Report(

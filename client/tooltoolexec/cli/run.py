@@ -14,7 +14,7 @@ import anyio
 import click
 
 from tooltoolexec.cli.limits import limit_options, limits_of
-from tooltoolexec.cli.opening import advice, connect_option, executor_at
+from tooltoolexec.cli.opening import Place, place_options
 from tooltoolexec.cli.problems import Problem, harmless, tell
 from tooltoolexec.cli.progress import Progress
 from tooltoolexec.cli.show import failure_text, result_text, run_text
@@ -29,11 +29,11 @@ from tooltoolexec_protocol.limits import Limits
 @click.argument("file")
 @click.option("--tools", type=click.Path(path_type=Path), metavar="FILE.py", help="Python functions for the program.")
 @click.option("--provider", metavar="NAME", help="What the program calls them. Default tools.")
-@connect_option
+@place_options
 @click.option("--json", "as_json", is_flag=True, help="Print the whole run as one JSON object.")
 @limit_options
 def run(
-    file: str, tools: Path | None, provider: str | None, address: str | None, *, as_json: bool, **limits: str | None
+    file: str, tools: Path | None, provider: str | None, place: Place, *, as_json: bool, **limits: str | None
 ) -> int:
     """Run the JavaScript program in FILE (- for standard input) and print its result as JSON.
 
@@ -43,7 +43,7 @@ def run(
     Exit code 0: it worked; 1: the program failed; 2: it could not be run; 130: interrupted.
     """
     bounds = limits_of(limits)
-    job = _Job(address, bounds, is_silent=as_json)
+    job = _Job(place, bounds, is_silent=as_json)
     if provider is not None and tools is None:
         raise Problem("--provider names the functions of a tools file: add --tools FILE.py.")
     job.code = _read(file)
@@ -59,9 +59,9 @@ def run(
 class _Job:
     """The run, and what it waits for."""
 
-    def __init__(self, address: str | None, limits: Limits, *, is_silent: bool) -> None:
-        self.address = address
-        self._executor = executor_at(address)
+    def __init__(self, place: Place, limits: Limits, *, is_silent: bool) -> None:
+        self.place = place
+        self._executor = place.executor()
         self.code = ""
         self.providers: Sequence[Provider] = ()
         self._limits = limits
@@ -85,7 +85,7 @@ def _see_through(job: _Job) -> Run:
     try:
         return anyio.run(job.run)
     except (ExecutorError, ValueError) as error:  # ValueError: a program larger than the daemon reads.
-        raise Problem(advice(error, job.address)) from None
+        raise Problem(job.place.advice(error)) from None
     except KeyboardInterrupt:
         _leave_interrupted()
 

@@ -128,7 +128,7 @@ class Pool:
                     await trio.sleep(self._starting_trouble.pause_s)
 
     def _note_upgrade(self, error: UpgradedError) -> None:
-        """The current zygote can have no successor. Where there is none either, the daemon ends; its next start helps."""
+        """The current zygote can have no successor. Where there is none at all, the daemon ends; a restart helps."""
         if self._zygote is None:
             raise error
         self._is_outdated = True

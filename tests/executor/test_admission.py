@@ -138,3 +138,93 @@ async def test_one_cancelled_together_with_its_turn_passes_it_on() -> None:
         scope.cancel()
     assert len(got) in (1, 2)  # Trio may deliver either first.
     assert (admission.computing, admission.queued) == (0, 0)
+
+
+# Bounds of one client.
+
+
+def test_one_client_has_no_more_runs_under_way_than_one_may_parked_ones_among_them() -> None:
+    admission = Admission(Bounds(10, 10, 5, math.inf, per_client=2))
+    first, second = admission.try_enter("a"), admission.try_enter("a")
+    assert first is not None
+    assert second is not None
+    first.park()
+    assert admission.try_enter("a") is None
+    assert admission.try_enter("b") is not None
+    first.leave()
+    assert admission.try_enter("a") is not None
+
+
+@on_a_loop
+async def test_runs_of_others_pass_those_of_a_client_that_has_enough() -> None:
+    admission = Admission(Bounds(2, 0, 5, math.inf, per_client=1))
+    order: list[str] = []
+
+    async def wait(client: str) -> None:
+        place = await admission.enter(client)
+        order.append(client)
+        place.leave()
+
+    held = [admission.try_enter(client) for client in ("a", "b")]
+    async with trio.open_nursery() as nursery:
+        for client in ("a", "c"):
+            nursery.start_soon(wait, client)
+            await trio.testing.wait_all_tasks_blocked()
+        assert held[1] is not None
+        held[1].leave()
+        await trio.testing.wait_all_tasks_blocked()
+        assert order == ["c"]
+        assert held[0] is not None
+        held[0].leave()
+    assert order == ["c", "a"]
+    assert (admission.computing, admission.queued) == (0, 0)
+    assert not admission._running_of
+    assert not admission._waiting_of
+
+
+@on_a_loop
+async def test_one_client_has_its_part_of_the_queue_alone() -> None:
+    admission = Admission(Bounds(1, 0, 5, math.inf, queue_per_client=1))
+    held = entered(admission)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(admission.enter, "a")
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(OverloadedError):
+            await admission.enter("a")
+        nursery.start_soon(admission.enter, "b")
+        await trio.testing.wait_all_tasks_blocked()
+        assert admission.queued == 2
+        nursery.cancel_scope.cancel()
+    assert admission.queued == 0
+    held.leave()
+    assert admission.computing == 0
+
+
+@on_a_loop
+async def test_other_bounds_let_in_who_waits_and_turn_nobody_out() -> None:
+    admission = Admission(Bounds(1, 0, 5, math.inf))
+    held = entered(admission)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(admission.enter, "a")
+        await trio.testing.wait_all_tasks_blocked()
+        admission.change(Bounds(2, 0, 5, math.inf))
+    assert admission.computing == 2
+    admission.change(Bounds(1, 0, 5, math.inf))
+    assert admission.computing == 2
+    held.leave()
+    assert admission.try_enter("b") is None
+
+
+@on_a_loop
+async def test_until_empty_waits_for_the_last_run_computing_or_parked() -> None:
+    admission = Admission(Bounds(2, 2, 5, math.inf))
+    first, second = entered(admission), entered(admission)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(admission.until_empty)
+        second.park()
+        first.leave()
+        await trio.testing.wait_all_tasks_blocked()
+        assert nursery.child_tasks
+        second.leave()
+        await trio.testing.wait_all_tasks_blocked()
+        assert not nursery.child_tasks

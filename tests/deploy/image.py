@@ -1,0 +1,103 @@
+"""The image, built by podman over a base of this machine's own, and a container of it.
+
+The base is a Debian made by debootstrap, because a test must not depend on a registry of images. It is kept in the
+user's cache folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from serving import wait_until
+
+ROOT = Path(__file__).parents[2]
+BASE, IMAGE = "localhost/tooltoolexec-test-base", "localhost/tooltoolexec-test"
+MUST_RUN = "TOOLTOOLEXEC_TEST_CONTAINER"
+"""Where this is set, a machine without podman fails the tests instead of skipping them."""
+_TOOLS = ("podman", "runc", "debootstrap")
+# What this machine's pip needs to know to find packages, while the image is built.
+_PIP_FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf", "/etc/xdg/pip", "/opt/pypi", "/opt/wheels")
+_PIP_VARIABLES = ("PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "http_proxy", "https_proxy")
+# The runtime that Debian's podman works with where there is no systemd; the machine's own limits may be lower than
+# podman's.
+_RUNTIME = ("--runtime", "runc", "--network", "host", "--ulimit", "nofile=1024:1024")
+
+
+def why_not() -> str | None:
+    """Why no container can be run here."""
+    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    if missing:
+        return f"{', '.join(missing)} not installed (Debian: {' '.join(_TOOLS)})"
+    return None if os.getuid() == 0 else "debootstrap takes root"
+
+
+def podman(*args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Run podman; its output is text."""
+    return subprocess.run(["podman", *args], capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def build() -> None:
+    """Make the base, unless it is there, and the image from this checkout."""
+    if podman("image", "exists", BASE).returncode:
+        folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tooltoolexec-tests" / "base"
+        if not (folder / "usr" / "bin" / "python3").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            include = "--include=python3,python3-venv,libseccomp2,ca-certificates"
+            subprocess.run(["debootstrap", "--variant=minbase", include, "bookworm", str(folder)], check=True)
+        with subprocess.Popen(["tar", "-C", str(folder), "-c", "."], stdout=subprocess.PIPE) as packing:
+            subprocess.run(["podman", "import", "-", BASE], stdin=packing.stdout, check=True)
+    mounts = [f"--volume={file}:{file}:ro" for file in _PIP_FILES if Path(file).exists()]
+    variables = [f"--env={name}={os.environ[name]}" for name in _PIP_VARIABLES if name in os.environ]
+    command = ["podman", "build", *_RUNTIME, *mounts, *variables, f"--build-arg=BASE={BASE}", "--format=docker"]
+    subprocess.run([*command, "--file=deploy/Containerfile", f"--tag={IMAGE}", "."], cwd=ROOT, check=True)
+
+
+class Container:
+    """A running container of the image."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def inside(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in it."""
+        return podman("exec", self.name, *command)
+
+    def is_running(self) -> bool:
+        return podman("inspect", "--format={{.State.Running}}", self.name).stdout.strip() == "true"
+
+    def exit_code(self) -> str:
+        return podman("inspect", "--format={{.State.ExitCode}}", self.name).stdout.strip()
+
+    def log(self) -> str:
+        ended = podman("logs", self.name)
+        return ended.stdout + ended.stderr
+
+
+@contextmanager
+def container(secrets: Path, *, port: int, metrics: int) -> Iterator[Container]:
+    """As deploy/compose.yaml runs it, but on this machine's loopback."""
+    name = f"tooltoolexec-test-{os.getpid()}"
+    started = podman(
+        "run", "--detach", f"--name={name}", *_RUNTIME, "--ulimit=nproc=1024:1024",
+        # Its timer would be systemd's; the check itself is run by the test.
+        "--health-interval=disable",
+        "--read-only", "--tmpfs=/run/tooltoolexec:mode=1777,size=64k", "--cap-drop=ALL",
+        "--security-opt=no-new-privileges", "--memory=2g", f"--volume={secrets}:/etc/tooltoolexec:ro",
+        f"--env=TOOLTOOLEXEC_LISTEN=unix:/run/tooltoolexec/daemon.sock tls://127.0.0.1:{port}",
+        f"--env=TOOLTOOLEXEC_METRICS=127.0.0.1:{metrics}",
+        IMAGE,
+    )  # fmt: skip
+    assert started.returncode == 0, started.stderr
+    one = Container(name)
+    try:
+        wait_until(lambda: '"ready"' in one.log() or not one.is_running(), "the daemon inside is ready")
+        assert one.is_running(), one.log()
+        yield one
+    finally:
+        podman("rm", "--force", "--time=5", name)

@@ -44,6 +44,8 @@ class Executor:
     def __init__(self, dialer: Dialer, *, token: str, threads: int, connect_timeout_s: float) -> None:
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
             raise ValueError(f"threads must be a positive number, not {threads!r}")
+        if not isinstance(token, str):
+            raise TypeError(f"token is a text, empty for none, not {type(token).__name__}")
         self._dialer = dialer
         self._token = token
         self._thread_count = threads

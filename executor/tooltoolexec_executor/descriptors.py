@@ -14,6 +14,8 @@ log = logging.getLogger("tooltoolexec")
 _MOST = 1 << 20
 _OWN = 64
 """For the loop, the listeners, the log and the zygotes."""
+_OBSERVERS = 40
+"""For those who ask for metrics, and the socket they come to."""
 _PER_WORKER = 3
 """Its control socket, its pidfd, and its run's connection for the moment of the handover."""
 _TLS = 2
@@ -39,7 +41,8 @@ def make_room(config: Config) -> Room:
     limit = _raise_limit()
     connections = min(config.connections, _LEAST_CONNECTIONS)
     per_run = _PER_WORKER + _TLS * (config.tls_cert is not None)
-    needed = _OWN + per_run * config.workers + _PER_WORKER * config.warm + connections
+    own = _OWN + _OBSERVERS * (config.metrics is not None)
+    needed = own + per_run * config.workers + _PER_WORKER * config.warm + connections
     if limit < needed:
         raise StartError(
             f"The daemon may open {limit} descriptors and needs {needed}, for its workers and a few connections. "

@@ -97,6 +97,7 @@ class Pool:
             if worker.is_idle():
                 return worker
             worker.close()  # It died a moment ago; nobody is handed a dead one.
+            self._tally.deaths["unused"] += 1
         return None
 
     async def keep(self) -> None:

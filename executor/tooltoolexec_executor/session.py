@@ -185,6 +185,7 @@ class Session:
                 with trio.fail_after(_TAKE_S):
                     await worker.taken()
             except WorkerGoneError:
+                self._state.tally.deaths["unused"] += 1
                 worker.kill()
                 worker.close()
                 worker = await take_worker(self._state, end_of_patience(self._state))

@@ -338,3 +338,9 @@ def test_a_file_that_cannot_be_used_is_told_before_anything_is_sent(authority: A
         with pytest.raises(ConnectError) as caught:
             connect("tls://127.0.0.1:1", **options)  # type: ignore[arg-type]
         assert part in caught.value.reason, options
+
+
+@pytest.mark.parametrize("token", [None, b"x", 7])
+def test_a_token_that_is_no_text_is_told_at_once(token: object) -> None:
+    with pytest.raises(TypeError, match="token is a text, empty for none"):
+        connect("tcp://127.0.0.1:1", token=token)  # type: ignore[arg-type]

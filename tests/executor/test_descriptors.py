@@ -60,3 +60,15 @@ def test_too_few_for_the_workers_is_told_before_the_start(monkeypatch: pytest.Mo
 def test_where_nothing_bounds_them_the_settings_do(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     assert make_room(SMALL) == (1000, 4)
+
+
+def test_those_who_watch_take_none_of_the_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 256, 256)
+    watched = Config(workers=4, parked=4, warm=2, connections=1000, metrics="127.0.0.1:9464")
+    assert make_room(SMALL).connections - make_room(watched).connections >= 32
+
+
+def test_runs_over_tls_are_counted_with_the_sockets_that_the_daemon_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 256, 256)
+    secured = Config(workers=4, parked=4, warm=2, connections=1000, tls_cert="c", tls_key="k")
+    assert make_room(SMALL).connections - make_room(secured).connections == 2 * (4 + 4)

@@ -19,6 +19,8 @@ from tooltoolexec.trust import Trust
 _RECORD_BYTES = 16 * 1024
 _BATCH_BYTES = 4 * _RECORD_BYTES
 """At most so much is encrypted ahead of the socket, or read from it ahead of the reader."""
+_READS = 8
+"""So often `recv` reads from the socket while nothing comes of it, then other tasks have their turn."""
 _UNASKED_BYTES = 64 * 1024
 """What may wait to go out that nobody here sent: answers to a peer that asks for new keys."""
 
@@ -77,10 +79,14 @@ class TlsWire:
         Raises:
             OSError: the connection is over; `BlockingIOError` where nothing is there.
         """
+        reads = 0
         while True:
             try:
                 return self._decrypt(size)
             except ssl.SSLWantReadError:
+                if reads == _READS:  # Not one whole record is left in memory, so that a wait misses nothing.
+                    raise BlockingIOError from None
+                reads += 1
                 self._flush_unasked()
                 data = self._socket.recv(_BATCH_BYTES)
                 if not data:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from tooltoolexec_executor.config import Config, ConfigError
+from tooltoolexec_executor.config import Config, ConfigError, check_file
 from tooltoolexec_executor.tls import server_context
 from tooltoolexec_protocol.address import Address, TcpAddress
 
@@ -142,6 +142,7 @@ def _credentials(file: str | None, variable: str) -> Iterator[Credential]:
 
 
 def _of_file(file: str) -> Iterator[Credential]:
+    check_file("token_file", file)
     try:
         with Path(file).open("rb") as stream:
             text = stream.read(_FILE_BYTES + 1).decode()

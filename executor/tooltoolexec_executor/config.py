@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import stat
 from typing import Literal
 
 import msgspec
@@ -32,6 +34,24 @@ _OTHERS_MAY_WRITE = 0o002
 
 class ConfigError(ValueError):
     """A setting that cannot work. The message names it and says what to write."""
+
+
+def check_file(setting: str, file: str) -> None:
+    """See that `file` can be read to its end: a reload reads it while the daemon serves, and must not wait for it.
+
+    Raises:
+        ConfigError: it cannot, or is none.
+    """
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"{setting}: cannot read {file}: {reason}.") from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ConfigError(f"{setting}: {file} is no file.")
+    finally:
+        os.close(descriptor)
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,6 +19,7 @@ from prometheus_client.exposition import choose_encoder
 
 from tooltoolexec_executor.metrics import registry_of
 from tooltoolexec_executor.state import DaemonState
+from tooltoolexec_protocol.address import TcpAddress
 
 log = logging.getLogger("tooltoolexec")
 
@@ -38,7 +39,8 @@ async def observe(state: DaemonState, bound: socket.socket) -> Never:
     answers = _Answers(state)
     listening = trio.socket.from_stdlib_socket(bound)
     attended: dict[trio.CancelScope, None] = {}
-    log.info("observable", extra={"fields": {"address": "{}:{}".format(*bound.getsockname()[:2])}})
+    address = str(TcpAddress(*bound.getsockname()[:2])).removeprefix("tcp://")
+    log.info("observable", extra={"fields": {"address": address}})
     async with trio.open_nursery() as nursery:
         while True:
             try:

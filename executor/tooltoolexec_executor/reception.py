@@ -37,12 +37,18 @@ async def receive(state: DaemonState, arrival: Arrival) -> None:
 
 
 async def _turn_away(state: DaemonState, arrival: Arrival) -> None:
-    """One client has too many connections. It is not worth a handshake."""
+    """One client has too many connections. It is not worth a handshake, nor a word where many are being told."""
     _note_refusal(state, arrival, "busy", texts.BUSY)
     talk = Conversation(arrival.connection)
     try:
         if not arrival.is_tls:
-            await talk.refuse("busy", texts.BUSY)
+            state.turned_away.acquire_nowait()
+            try:
+                await talk.refuse("busy", texts.BUSY)
+            finally:
+                state.turned_away.release()
+    except trio.WouldBlock:
+        pass
     finally:
         talk.close()
 

@@ -122,6 +122,8 @@ def _what_is_wrong(text: str, values: Mapping[str, Any]) -> str:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    if file.exists() and not file.is_file() and not file.is_dir():
+        raise ConfigError(f"{file} is no file.")  # Reading a pipe might never end.
     try:
         with file.open("rb") as stream:
             values = tomllib.load(stream)

@@ -26,6 +26,7 @@ log = logging.getLogger("tooltoolexec")
 
 VERSION_NUMBER = version("tooltoolexec")
 VERSION_TEXT = f"tooltoolexec {VERSION_NUMBER}"
+_TOLD_AT_ONCE = 32
 FIXED = (
     *("listen", "socket_mode", "socket_group", "warm", "metrics", "log", "require_sandbox", "jitless"),
     *("insecure_no_tls", "insecure_any_user"),
@@ -51,6 +52,8 @@ class DaemonState:
         self.tally = Tally()
         self.pool = Pool(min(config.warm, config.workers), self.tally)
         self.runs = Runs(self.tally)
+        # Those who are told that there is no seat for them have none that counts; so many may be told at a time.
+        self.turned_away = trio.Semaphore(_TOLD_AT_ONCE)
         self.draining, self.closing = trio.Event(), trio.Event()
         self.begun_at = time.monotonic()
         self._leaving: set[trio.CancelScope] = set()

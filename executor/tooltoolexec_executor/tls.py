@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
-from tooltoolexec_executor.config import ConfigError
+from tooltoolexec_executor.config import ConfigError, check_file
 
 _READ_BYTES = 64 * 1024
 _TEXT_CHARACTERS = 200
@@ -26,10 +25,7 @@ def server_context(certificate: str, key: str, client_authority: str | None) -> 
     if client_authority is not None:
         files["tls_client_ca"] = client_authority
     for name, file in files.items():
-        try:
-            Path(file).open("rb").close()
-        except OSError as error:
-            raise ConfigError(f"{name}: cannot read {file}: {error.strerror}.") from None
+        check_file(name, file)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # A connection is short and there is one per run: nothing is gained by resuming, and a session outlives a reload.

@@ -160,6 +160,37 @@ async def test_however_the_stream_is_torn_the_reader_gets_every_byte_before_it_i
     assert got == sent
 
 
+class Drip:
+    """A socket that always has one byte more."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.reads = 0
+
+    def recv(self, _size: int) -> bytes:
+        self.reads += 1
+        return self._data[self.reads - 1 : self.reads]
+
+
+async def test_a_peer_that_always_has_more_leaves_other_tasks_their_turn(pair: Pair) -> None:
+    wire, server = pair
+    with contextlib.suppress(BlockingIOError):
+        wire.recv(100)  # What came with the handshake.
+    server.tls.write(b"x" * 10_000)
+    drip = Drip(server.outgoing.read())
+    wire._socket = drip  # type: ignore[assignment]
+    turns, got = 0, b""
+    while not got:
+        before = drip.reads
+        try:
+            got = wire.recv(100_000)
+        except BlockingIOError:
+            turns += 1
+        assert drip.reads - before <= 8
+    assert got == b"x" * 10_000
+    assert turns > 1000
+
+
 async def test_garbage_after_the_handshake_ends_it_with_a_reason(pair: Pair) -> None:
     wire, server = pair
     server.socket.send(b"\x17\x03\x03\x00\x20" + b"x" * 32)

@@ -6,9 +6,13 @@ user's cache folder.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +20,12 @@ from pathlib import Path
 from serving import wait_until
 
 ROOT = Path(__file__).parents[2]
-BASE, IMAGE = "localhost/tooltoolexec-test-base", "localhost/tooltoolexec-test"
+BASE, IMAGE = "localhost/tooltoolexec-test-bookworm", "localhost/tooltoolexec-test"
 MUST_RUN = "TOOLTOOLEXEC_TEST_CONTAINER"
 """Where this is set, a machine without podman fails the tests instead of skipping them."""
 _TOOLS = ("podman", "runc", "debootstrap")
-# What this machine's pip needs to know to find packages, while the image is built.
-_PIP_FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf", "/etc/xdg/pip", "/opt/pypi", "/opt/wheels")
-_PIP_VARIABLES = ("PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "http_proxy", "https_proxy")
+_PYTHON, _WHEELS = "3.11", "/wheels"
+"""What Debian's release has, and where its packages are while the image is built."""
 # The runtime that Debian's podman works with where there is no systemd; the machine's own limits may be lower than
 # podman's.
 _RUNTIME = ("--runtime", "runc", "--network", "host", "--ulimit", "nofile=1024:1024")
@@ -41,21 +44,46 @@ def podman(*args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["podman", *args], capture_output=True, text=True, timeout=timeout, check=False)
 
 
+@functools.cache
 def build() -> None:
     """Make the base, unless it is there, and the image from this checkout."""
     if podman("image", "exists", BASE).returncode:
-        folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tooltoolexec-tests" / "base"
-        if not (folder / "usr" / "bin" / "python3").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            include = "--include=python3,python3-venv,libseccomp2,ca-certificates"
-            subprocess.run(["debootstrap", "--variant=minbase", include, "bookworm", str(folder)], check=True)
-        with subprocess.Popen(["tar", "-C", str(folder), "-c", "."], stdout=subprocess.PIPE) as packing:
+        with subprocess.Popen(["tar", "-C", str(_debian()), "-c", "."], stdout=subprocess.PIPE) as packing:
             subprocess.run(["podman", "import", "-", BASE], stdin=packing.stdout, check=True)
-    mounts = [f"--volume={file}:{file}:ro" for file in _PIP_FILES if Path(file).exists()]
-    variables = [f"--env={name}={os.environ[name]}" for name in _PIP_VARIABLES if name in os.environ]
-    command = ["podman", "build", *_RUNTIME, *mounts, *variables, f"--build-arg=BASE={BASE}", "--format=docker"]
-    subprocess.run([*command, "--file=deploy/Containerfile", f"--tag={IMAGE}", "."], cwd=ROOT, check=True)
+    with tempfile.TemporaryDirectory() as place:
+        command = ["podman", "build", *_RUNTIME, *_packages(Path(place)), f"--build-arg=BASE={BASE}", "--format=docker"]
+        subprocess.run([*command, "--file=deploy/Containerfile", f"--tag={IMAGE}", "."], cwd=ROOT, check=True)
+
+
+def _debian() -> Path:
+    """A small Debian; with systemd, so that it is a machine to try the units on as well."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tooltoolexec-tests" / "debian"
+    if not folder.exists():
+        half = folder.with_name("debian.half")
+        shutil.rmtree(half, ignore_errors=True)
+        half.parent.mkdir(parents=True, exist_ok=True)
+        include = "--include=python3,python3-venv,libseccomp2,ca-certificates,procps,systemd-sysv"
+        subprocess.run(["debootstrap", "--variant=minbase", include, "bookworm", str(half)], check=True)
+        half.rename(folder)
+    return folder
+
+
+def _packages(folder: Path) -> list[str]:
+    """Fetch what the image installs, and the options of `podman build` that have pip inside take it from there.
+
+    So however pip has been told on this machine to find packages, the build need not know.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [
+        *project["build-system"]["requires"],
+        *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["executor"],
+    ]
+    fetch = [sys.executable, "-m", "pip", "download", "-q", f"--python-version={_PYTHON}", "--only-binary=:all:"]
+    subprocess.run([*fetch, f"--dest={folder}", *wanted], check=True)
+    config = folder / "pip.conf"
+    config.write_text(f"[global]\nno-index = true\nfind-links = {_WHEELS}\n", encoding="utf-8")
+    return [f"--volume={folder}:{_WHEELS}:ro", f"--volume={config}:/etc/pip.conf:ro"]
 
 
 class Container:

@@ -11,16 +11,11 @@ import pytest
 from serving import TOKEN, Certificates
 from tooltoolexec import ConnectError, Limits, Provider, RefusedError, sync
 
-from .image import MUST_RUN, Container, build, container, podman, why_not
+from .image import Container, container, podman
 
-REASON = why_not()
 BOMB = "() => { const kept = []; for (;;) kept.push(new Uint8Array(1 << 20).fill(1)); }"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(REASON is not None and MUST_RUN not in os.environ, reason=f"no container here: {REASON}"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("image")]
 
 
 def free_port() -> int:
@@ -39,9 +34,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    assert REASON is None, REASON
-    build()
+def place(image: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     secrets = tmp_path_factory.mktemp("secrets")
     certificates = Certificates(secrets)
     (secrets / "tokens").write_text(f"tests {TOKEN}\n")

@@ -166,3 +166,14 @@ def test_a_token_file_that_others_can_read_is_warned_of(tmp_path: Path, caplog: 
     file.chmod(0o644)
     warn_of_risks(Config(token_file=str(file)))
     assert "Give it the mode 600" in caplog.text
+
+
+@pytest.mark.parametrize("setting", ["token_file", "tls_cert", "tls_key", "tls_client_ca"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_never_waited_for(setting: str, tmp_path: Path) -> None:
+    """A reload reads files while the daemon serves."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "other").write_text("x")
+    files = dict.fromkeys(("tls_cert", "tls_key", "tls_client_ca"), str(tmp_path / "other")) | {setting: str(pipe)}
+    with pytest.raises(ConfigError, match=f"{setting}: {pipe} is no file"):
+        Access.of(Config(**files), {})  # type: ignore[arg-type]

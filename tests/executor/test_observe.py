@@ -16,7 +16,7 @@ import anyio
 import pytest
 from prometheus_client.openmetrics import parser
 
-from serving import PATIENCE_S, children_of, descriptor_count, until, wait_until, workers_of
+from serving import PATIENCE_S, ServedDaemon, children_of, descriptor_count, until, wait_until, workers_of
 from tooltoolexec import connect
 from tooltoolexec_executor import observe
 
@@ -192,6 +192,16 @@ def test_a_crowd_that_asks_is_answered(daemon: WatchedDaemon) -> None:
     for thread in threads:
         thread.join(PATIENCE_S)
     assert answers == [200] * CROWD
+
+
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="there is no IPv6 here")
+def test_an_address_of_ipv6_is_logged_as_one_writes_it(tmp_path: Path) -> None:
+    with ServedDaemon(tmp_path, ["--metrics", "[::1]:0"]) as served:
+        wait_until(lambda: '"observable"' in "".join(served.log), "the line in the log")
+        (line,) = [json.loads(line) for line in served.log if '"observable"' in line]
+    host, _, port = line["address"].rpartition(":")
+    assert host == "[::1]"
+    assert int(port) > 0
 
 
 def test_before_the_first_worker_it_lives_and_is_not_ready(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -84,12 +84,18 @@ def errors_of(daemon: ServedDaemon) -> list[str]:
     return [line["event"] for line in lines if line["level"] == "error"]
 
 
+def crash_one(daemon: ServedDaemon) -> None:
+    """Crash a worker if there is one; it may end by itself first."""
+    for worker in workers_of(daemon.pid)[:1]:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGSEGV)
+
+
 async def crash_workers(daemon: ServedDaemon, until_said: str) -> None:
     """Crash idle workers, as long as it takes."""
     with anyio.fail_after(30):
         while until_said not in errors_of(daemon):
-            for worker in workers_of(daemon.pid)[:1]:
-                os.kill(worker, signal.SIGSEGV)
+            crash_one(daemon)
             await anyio.sleep(0.02)
 
 
@@ -109,9 +115,7 @@ async def test_a_zygote_that_is_due_stays_where_its_successor_would_run_other_co
         await crash_workers(daemon, UPGRADED)
         async with connect(daemon.unix) as executor:
             for _ in range(3 * CRASHES):  # Each would be a reason to try again, and so would each worker after it.
-                worker = next(iter(workers_of(daemon.pid)), 0)
-                if worker:
-                    os.kill(worker, signal.SIGSEGV)
+                crash_one(daemon)
                 run = await executor.execute("() => 1")
                 assert run.result == 1 or (run.failure is not None and run.failure.kind == "crashed")
         assert children_of(daemon.pid) == [zygote]

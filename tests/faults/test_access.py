@@ -11,13 +11,14 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 
-from serving import PATIENCE_S, TOKEN, BareClient, Certificates, ServedDaemon, wait_until
+from serving import PATIENCE_S, TOKEN, BareClient, Certificates, ServedDaemon, descriptor_count, wait_until
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.messages import (
     VERSION,
@@ -350,3 +351,15 @@ def test_what_the_rules_forbid_needs_a_flag_and_is_warned_of(option: str, listen
         process.stderr.read()
     assert first["level"] == "warning"
     assert first["event"].startswith(option.removeprefix("--").replace("-", "_"))
+
+
+def test_a_crowd_of_one_client_costs_no_descriptors_and_nobody_else(serve: Serve) -> None:
+    """Who is turned away is told so, but only some at a time; the others are let go at once."""
+    daemon = serve("--connections-per-client", "2")
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(BareClient(daemon.tcp))
+        before = descriptor_count(daemon.pid)
+        crowd = [stack.enter_context(BareClient(daemon.tcp)) for _ in range(200)]
+        wait_until(lambda: report_of(daemon).refused.get("busy", 0) == len(crowd), "all are refused")
+        assert descriptor_count(daemon.pid) <= before + 32 + 8

@@ -26,6 +26,7 @@ _LEAST_CHARACTERS = 16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _FILE_BYTES = 1 << 20
+_UID_DIGITS = 10
 
 
 class Credential(NamedTuple):
@@ -114,8 +115,15 @@ def warn_of_risks(config: Config) -> None:
         log.warning("insecure_no_tls: tcp:// carries tokens and programs in the clear; anybody on the way reads them.")
     if config.insecure_any_user:
         log.warning("insecure_any_user: every user of this machine may run programs here.")
-    if config.token_file is not None and Path(config.token_file).stat().st_mode & stat.S_IROTH:
+    if config.token_file is not None and _mode_of(config.token_file) & stat.S_IROTH:
         log.warning("token_file: every user of this machine can read %s. Give it the mode 600.", config.token_file)
+
+
+def _mode_of(file: str) -> int:
+    try:
+        return Path(file).stat().st_mode
+    except OSError:  # It was read a moment ago, and has gone.
+        return 0
 
 
 def _users(names: list[str]) -> frozenset[int] | None:
@@ -125,7 +133,7 @@ def _users(names: list[str]) -> frozenset[int] | None:
 
 
 def _user(name: str) -> int:
-    if name.isascii() and name.isdigit():
+    if name.isascii() and name.isdigit() and len(name) <= _UID_DIGITS:
         return int(name)
     try:
         return pwd.getpwnam(name).pw_uid
@@ -145,13 +153,14 @@ def _of_file(file: str) -> Iterator[Credential]:
     check_file("token_file", file)
     try:
         with Path(file).open("rb") as stream:
-            text = stream.read(_FILE_BYTES + 1).decode()
+            data = stream.read(_FILE_BYTES + 1)
+        if len(data) > _FILE_BYTES:
+            raise ConfigError(f"token_file: {file} is larger than {_FILE_BYTES} bytes.")
+        text = data.decode()
     except OSError as error:
         raise ConfigError(f"token_file: cannot read {file}: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise ConfigError(f"token_file: {file} is no text.") from None
-    if len(text) > _FILE_BYTES:
-        raise ConfigError(f"token_file: {file} is larger than {_FILE_BYTES} bytes.")
     for number, line in enumerate(text.splitlines(), 1):
         name, *rest = line.split(maxsplit=1)[:2] or ("",)
         if name and not name.startswith("#"):
@@ -169,6 +178,6 @@ def _credential(name: str, token: str, where: str, form: str) -> Credential:
             f"{where}: the token of {name} is one word of at least {_LEAST_CHARACTERS} characters. "
             "Make one with: openssl rand -hex 32"
         )
-    if token.startswith("sha256:"):
+    if token.lower().startswith("sha256:"):
         raise ConfigError(f"{where}: after sha256: come 64 hexadecimal digits in lower case.")
     return Credential(name, hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest())

@@ -101,7 +101,8 @@ def _group(name: str | None) -> int:
 
 def _give_to(path: str, group: int, config: Config) -> None:
     try:
-        os.chown(path, -1, group)
+        if group >= 0:
+            os.chown(path, -1, group)
         Path(path).chmod(config.mode)
     except (OSError, OverflowError) as error:
         Path(path).unlink()

@@ -191,12 +191,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for address in self.addresses():
             self.check_address(address)
 
-    def check_address(self, address: Address) -> None:
-        """Raises ConfigError when the other settings do not allow to listen there."""
+    def check_address(self, address: Address, mode: int | None = None) -> None:
+        """Raises ConfigError when other settings do not allow to listen there; `mode` is that of a passed socket."""
         if isinstance(address, UnixAddress):
-            if self.mode & _OTHERS_MAY_WRITE and not self.allow_users and not self.insecure_any_user:
+            mode = self.mode if mode is None else mode
+            if mode & _OTHERS_MAY_WRITE and not self.allow_users and not self.insecure_any_user:
                 raise ConfigError(
-                    f"socket_mode: {self.socket_mode} lets every user of this machine connect. Use 660 with "
+                    f"socket_mode: {mode & 0o777:o} lets every user of this machine connect. Use 660 with "
                     "socket_group, name them with allow_users, or say insecure_any_user."
                 )
         elif address.tls:

@@ -38,13 +38,18 @@ class Seat:
 
 
 class Connections:
-    """Counts them. `limit` and `per_client` may change; who is in stays in."""
+    """Counts them: `now` of at most `limit`."""
 
     def __init__(self, limit: int, per_client: int) -> None:
         self.limit, self.per_client = limit, per_client
         self.now = 0
         self._of: Counter[str] = Counter()
         self._freed = trio.lowlevel.ParkingLot()
+
+    def change(self, limit: int, per_client: int) -> None:
+        """Set other bounds; who is in stays in."""
+        self.limit, self.per_client = limit, per_client
+        self._freed.unpark_all()
 
     async def wait_for_room(self) -> None:
         """Wait until there is room for one more, whosever it is. One task at a time should take it from there."""

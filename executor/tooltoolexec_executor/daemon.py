@@ -19,14 +19,14 @@ from functools import partial
 import msgspec
 import trio
 
-from tooltoolexec_executor.access import Access, Tokens
+from tooltoolexec_executor.access import Access, Tokens, warn_of_risks
 from tooltoolexec_executor.binding import bind, bind_tcp
 from tooltoolexec_executor.config import Config, ConfigError
 from tooltoolexec_executor.errors import ListenError, StartError
 from tooltoolexec_executor.listeners import EmbeddedListener, Listener
 from tooltoolexec_executor.reception import receive
 from tooltoolexec_executor.state import DaemonState
-from tooltoolexec_executor.systemd import Manager, address_of, passed_sockets
+from tooltoolexec_executor.systemd import Manager, address_of, mode_of, passed_sockets
 
 log = logging.getLogger("tooltoolexec")
 
@@ -46,6 +46,8 @@ async def serve(read: Read) -> None:
         StartError: this process may open too few descriptors, or an address cannot be listened on.
     """
     config, access = read()
+    # Also while it ends, when nobody obeys it any more.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     state = DaemonState(config, access)
     with _signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals, ExitStack() as sockets:
         listeners = _listeners(config, access, sockets)
@@ -55,6 +57,9 @@ async def serve(read: Read) -> None:
             from tooltoolexec_executor import observe  # noqa: PLC0415 - Prometheus' client is large; not all want it
 
             observing = partial(observe.observe, state, sockets.enter_context(bind_tcp(place)))
+        state.listening = [
+            (listener.address, mode_of(listener.address) if listener.is_inherited else None) for listener in listeners
+        ]
         for listener in listeners:
             log.info("listening", extra={"fields": {"address": str(listener.address)}})
         manager = Manager(os.environ.pop("NOTIFY_SOCKET", ""))
@@ -83,7 +88,7 @@ def _listeners(config: Config, access: Access, sockets: ExitStack) -> list[Liste
     passed = [sockets.enter_context(each) for each in passed_sockets(os.environ)]
     inherited = [(address_of(each, has_tls=access.tls is not None), each) for each in passed]
     for address, _each in inherited:
-        config.check_address(address)
+        config.check_address(address, mode_of(address))
         access.check_address(address)
     own = [(address, sockets.enter_context(bind(address, config))) for address in config.addresses()]
     if not inherited and not own:
@@ -160,6 +165,8 @@ async def _drain(state: DaemonState, stop: trio.CancelScope) -> None:
     log.info("draining", extra={"fields": facts})
     with trio.move_on_after(state.config.grace_s):
         await state.admission.until_empty()
+        for ended in tuple(state.last_words):
+            await ended.wait()
     stop.cancel()
 
 
@@ -168,8 +175,12 @@ def _reload(state: DaemonState, manager: Manager, read: Read | None) -> None:
         return
     manager.reloading()
     try:
-        state.reload(*read())
+        config, access = read()
+        state.reload(config, access)
+        warn_of_risks(config)
         log.info("reloaded")
     except (ConfigError, StartError) as error:
         log.error("not reloaded, everything stays as it was: %s", error)  # noqa: TRY400 - a mistake in a file, not here
+    except Exception:
+        log.exception("not reloaded, everything stays as it was. This is a defect of the daemon.")
     manager.ready()

@@ -19,7 +19,7 @@ _OBSERVERS = 40
 _PER_WORKER = 3
 """Its control socket, its pidfd, and its run's connection for the moment of the handover."""
 _TLS = 2
-"""What a run whose client speaks TLS takes for as long as it runs: the client's socket and its plain side."""
+"""What a client that speaks TLS takes beside its connection, before its run and during it: its plain side."""
 _LEAST_CONNECTIONS = 16
 
 
@@ -42,7 +42,8 @@ def make_room(config: Config) -> Room:
     connections = min(config.connections, _LEAST_CONNECTIONS)
     per_run = _PER_WORKER + _TLS * (config.tls_cert is not None)
     own = _OWN + _OBSERVERS * (config.metrics is not None)
-    needed = own + per_run * config.workers + _PER_WORKER * config.warm + connections
+    per_connection = 1 + _TLS * (config.tls_cert is not None)
+    needed = own + per_run * config.workers + _PER_WORKER * config.warm + per_connection * connections
     if limit < needed:
         raise StartError(
             f"The daemon may open {limit} descriptors and needs {needed}, for its workers and a few connections. "
@@ -54,7 +55,8 @@ def make_room(config: Config) -> Room:
             "The daemon may open %d descriptors, which leaves room for %d parked runs, not %d. Raise the limit "
             "(ulimit -n, LimitNOFILE) for more.", limit, parked, config.parked,
         )  # fmt: skip
-    return Room(min(config.connections, connections + limit - needed - per_run * parked), parked)
+    more = (limit - needed - per_run * parked) // per_connection
+    return Room(min(config.connections, connections + more), parked)
 
 
 def _raise_limit() -> int:

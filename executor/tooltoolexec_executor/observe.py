@@ -128,7 +128,10 @@ class _Answers:
     def _metrics(self, request: h11.Request) -> Answer:
         """In the form that the client prefers, of those that its library knows."""
         accepted = b",".join(value for name, value in request.headers if name == b"accept")
-        encode, kind = choose_encoder(accepted.decode("latin-1"))
+        try:
+            encode, kind = choose_encoder(accepted.decode("latin-1"))
+        except Exception:  # It does not take every version number that it reads.
+            encode, kind = choose_encoder("")
         return 200, kind, encode(self._registry)
 
     def _health(self, _request: h11.Request) -> Answer:

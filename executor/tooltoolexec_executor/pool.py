@@ -13,6 +13,7 @@ the pool pauses ever longer between them, so that a machine on which they cannot
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections import deque
 from functools import partial
@@ -229,7 +230,9 @@ class Pool:
         elif not was_born and isinstance(error, WorkerGoneError | ZygoteGoneError):
             return  # The zygote ended, which is told by itself.
         reason = getattr(error, "strerror", None) or error
-        self._failed(WorkerGoneError(f"A worker cannot start: {reason}."), self._warming_trouble)
+        gone = WorkerGoneError(f"A worker cannot start: {reason}.")
+        gone.__cause__ = error
+        self._failed(gone, self._warming_trouble)
 
     def _offer(self, worker: Worker) -> None:
         worker.on_idle_end = partial(self._replace, worker)
@@ -254,7 +257,10 @@ class Pool:
         """
         if not self.first_worker.is_set() and isinstance(error, NoWorkersError):
             raise error
-        if not self.first_worker.is_set() and trouble.pause_s >= _HOPELESS_PAUSE_S:
+        cause = error.__cause__ or error
+        # Descriptors come free again: clients may hold them for a moment.
+        passes = isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE)
+        if not passes and not self.first_worker.is_set() and trouble.pause_s >= _HOPELESS_PAUSE_S:
             raise NoWorkersError(f"Workers cannot start on this machine. {error}")
         if trouble.pause_s == 0.0:
             log.error("%s", error)

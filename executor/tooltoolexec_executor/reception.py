@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from contextlib import suppress
 
 import trio
 
@@ -20,6 +21,8 @@ from tooltoolexec_protocol import texts
 _HANDSHAKE_READ_BYTES = 16 * 1024
 _LAST_BYTES_S = 60.0
 """How long a slow client may take to read what is left for it once its run is over."""
+_STANDSTILL_S = 10.0
+"""How long it may take none of it."""
 
 
 async def receive(state: DaemonState, arrival: Arrival) -> None:
@@ -29,11 +32,10 @@ async def receive(state: DaemonState, arrival: Arrival) -> None:
     except TooManyError:
         await _turn_away(state, arrival)
         return
-    context = state.access.tls if arrival.is_tls else None
-    if context is not None:
-        await _serve_tls(state, arrival, seat, context)
-    else:
+    if not arrival.is_tls:
         await Session(state, arrival, Conversation(arrival.connection), seat).serve()
+    elif state.access.tls is not None:  # No reload takes it away from a port that speaks TLS.
+        await _serve_tls(state, arrival, seat, state.access.tls)
 
 
 async def _turn_away(state: DaemonState, arrival: Arrival) -> None:
@@ -56,19 +58,55 @@ async def _turn_away(state: DaemonState, arrival: Arrival) -> None:
 async def _serve_tls(state: DaemonState, arrival: Arrival, seat: Seat, context: ssl.SSLContext) -> None:
     outer, cipher = arrival.connection, Cipher(context)
     outer.setblocking(False)
+    pair: tuple[socket.socket, socket.socket] | None = None
     try:
-        await _shake_hands(outer, cipher)
-        inner, sessions_end = socket.socketpair()
-    except (TlsError, OSError) as error:
-        if isinstance(error, TlsError):
-            _note_refusal(state, arrival, "tls", str(error))
+        with state.until_leaving():
+            await _shake_hands(outer, cipher)
+            pair = _plain_side(state, arrival)
+    except TlsError as error:
+        _note_refusal(state, arrival, "tls", str(error))
+    except OSError:
+        pass  # It hung up.
+    if pair is None:
         seat.leave()
         outer.close()
         return
+    relay = Relay(outer, cipher, pair[0])
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Relay(outer, cipher, inner).run)
-        await Session(state, arrival, Conversation(sessions_end), seat).serve()
-        nursery.cancel_scope.deadline = trio.current_time() + _LAST_BYTES_S
+        nursery.start_soon(relay.run)
+        session = Session(state, arrival, Conversation(pair[1]), seat)
+        await session.serve()
+        await _see_out(state, relay, session.client)
+        nursery.cancel_scope.cancel()
+
+
+def _plain_side(state: DaemonState, arrival: Arrival) -> tuple[socket.socket, socket.socket] | None:
+    """The relay's socketpair; None where this process has no descriptor left for it."""
+    try:
+        return socket.socketpair()
+    except OSError as error:
+        _note_refusal(state, arrival, "busy", f"no descriptor is left for it: {error.strerror}")
+        return None
+
+
+async def _see_out(state: DaemonState, relay: Relay, client: str) -> None:
+    """Let a client read what is left for it once its run is over; until then it counts as a connection again."""
+    try:
+        seat = state.connections.take(client)
+    except TooManyError:
+        return
+    state.last_words.add(relay.ended)
+    try:
+        with trio.move_on_after(_LAST_BYTES_S):
+            while not relay.ended.is_set():
+                before = relay.sent
+                with trio.move_on_after(_STANDSTILL_S):
+                    await relay.ended.wait()
+                if relay.sent == before:
+                    return
+    finally:
+        state.last_words.discard(relay.ended)
+        seat.leave()
 
 
 async def _shake_hands(outer: socket.socket, cipher: Cipher) -> None:
@@ -85,7 +123,8 @@ async def _shake_hands(outer: socket.socket, cipher: Cipher) -> None:
         try:
             await cipher.handshake(receive_some, send)
         except TlsError:
-            await send(cipher.output())
+            with suppress(OSError):  # It may not wait to be told why.
+                await send(cipher.output())
             raise
         return
     raise TlsError(f"no handshake within {HELLO_S:g} seconds")

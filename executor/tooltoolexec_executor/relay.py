@@ -19,6 +19,8 @@ import trio
 from tooltoolexec_executor.tls import Cipher, TlsError
 
 _BYTES = 64 * 1024
+_RECORD_BYTES = 16 * 1024
+"""So much is taken from the client at a time: what it takes to decrypt is work that nobody else gets a turn in."""
 _HANG_UP_CHECK_S = 0.05
 _GOODBYE_S = 0.5
 _GOODBYE_READS = 64
@@ -40,6 +42,9 @@ class Relay:
         self._cipher = cipher
         self._inner = trio.socket.from_stdlib_socket(inner)
         self._sending = trio.Lock()
+        self.ended = trio.Event()
+        self.sent = 0
+        """Bytes that have gone to the client."""
 
     async def run(self) -> None:
         """Pump until one side ends and the other has been told. Never raises for anything the client does."""
@@ -54,6 +59,7 @@ class Relay:
         finally:
             self._inner.close()
             self._outer.close()
+            self.ended.set()
 
     async def _inwards(self, stop: trio.CancelScope) -> None:
         """From the client, until it hangs up: then the other end sees a hang-up."""
@@ -61,10 +67,12 @@ class Relay:
             data = b""  # What came together with the end of the handshake is there already.
             while True:
                 plain = self._cipher.decrypt(data)
-                await self._flush()  # A renewed key has to be answered.
+                if self._cipher.has_output and not self._sending.locked():
+                    await self._flush()  # A renewed key has to be answered. Whoever sends does so as well.
+                await trio.lowlevel.checkpoint()
                 if plain is None or not await self._deliver(plain):
                     break
-                data = await self._outer.recv(_BYTES)
+                data = await self._outer.recv(_RECORD_BYTES)
                 if not data:
                     break
         with suppress(OSError):
@@ -100,7 +108,10 @@ class Relay:
 
     async def _flush(self) -> None:
         async with self._sending:
-            await send_all(self._outer, self._cipher.output())
+            while self._cipher.has_output:
+                data = self._cipher.output()
+                await send_all(self._outer, data)
+                self.sent += len(data)
 
     async def _say_goodbye(self) -> None:
         """Tell the client that nothing follows, and read away what it still sends: unread bytes would take it back."""

@@ -59,7 +59,7 @@ class Session:
         self._talk = talk
         self._seat = seat
         # Who it is: only the same identity may ask after its runs, and bounds of one client are its.
-        self._client = arrival.client
+        self.client = arrival.client
         self._credential: Credential | None = None
 
     async def serve(self) -> None:
@@ -79,7 +79,7 @@ class Session:
 
     def _note_refusal(self, error: ProtocolError) -> None:
         self._state.tally.refused[error.code] += 1
-        log_refusal(error.code, self._client, self._arrival.client, str(error))
+        log_refusal(error.code, self.client, self._arrival.client, str(error))
 
     async def _converse(self) -> None:
         message = None
@@ -94,7 +94,7 @@ class Session:
                 await self._execute(message)
                 return
             if isinstance(message, Outcome):
-                done = await self._state.runs.outcome(message.id, self._client)
+                done = await self._state.runs.outcome(message.id, self.client)
                 await self._talk.send(done or Unknown(id=message.id))
             elif isinstance(message, Status):
                 await self._talk.send(self._state.report())
@@ -130,9 +130,9 @@ class Session:
             if token or access.needs_token:
                 raise ProtocolError("unauthorized", texts.UNAUTHORIZED)
             return
-        self._client = f"token:{self._credential.name}"
+        self.client = f"token:{self._credential.name}"
         try:
-            self._seat.move(self._client)
+            self._seat.move(self.client)
         except TooManyError:
             raise ProtocolError("busy", texts.BUSY) from None
 
@@ -144,6 +144,15 @@ class Session:
             raise ProtocolError("unauthorized", texts.UNAUTHORIZED)
         if self._arrival.uid is not None and not access.admits(self._arrival.uid):
             raise ProtocolError("forbidden", texts.FORBIDDEN)
+
+    def _check_again(self, worker: Worker) -> None:
+        """The run may have waited for long. Where it may not begin any more, its worker is used up."""
+        try:
+            self._check_credential()
+        except ProtocolError:
+            worker.kill()
+            worker.close()
+            raise
 
     async def _execute(self, execute: Execute) -> None:
         begun = time.monotonic()
@@ -157,12 +166,13 @@ class Session:
             return await self._fail(execute, "declaration", str(error))
         except LimitError as error:
             return await self._fail(execute, "limit", str(error))
-        run = self._state.runs.add(execute.id, self._client, execute.labels, settled)
+        run = self._state.runs.add(execute.id, self.client, execute.labels, settled)
         if run is None:
             raise ProtocolError("duplicate_run", f"A run with the id {execute.id} is known already.")
         try:
-            place, worker = await admit(self._state, self._talk.raw, self._client)
+            place, worker = await admit(self._state, self._talk.raw, self.client)
             try:
+                self._check_again(worker)
                 run.queued_s = time.monotonic() - begun
                 worker = await self._hand_over(worker, handover.pack(execute, settled, run.queued_s))
                 self._talk.close()  # Only this copy of the descriptor: the connection is the worker's now.
@@ -197,7 +207,7 @@ class Session:
 
     async def _fail(self, execute: Execute, kind: str, message: str) -> None:
         self._state.tally.runs[kind] += 1
-        run_ended(execute.id, self._client, kind, execute.labels)
+        run_ended(execute.id, self.client, kind, execute.labels)
         await self._talk.send(Done(id=execute.id, failure=Failure(kind=kind, message=message)))
 
 

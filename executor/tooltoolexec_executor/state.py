@@ -20,6 +20,7 @@ from tooltoolexec_executor.descriptors import Room, make_room
 from tooltoolexec_executor.pool import Pool
 from tooltoolexec_executor.runs import Runs
 from tooltoolexec_executor.tally import Tally
+from tooltoolexec_protocol.address import Address
 from tooltoolexec_protocol.messages import VERSION, Report, Welcome, WireLimits
 
 log = logging.getLogger("tooltoolexec")
@@ -54,6 +55,10 @@ class DaemonState:
         self.runs = Runs(self.tally)
         # Those who are told that there is no seat for them have none that counts; so many may be told at a time.
         self.turned_away = trio.Semaphore(_TOLD_AT_ONCE)
+        self.last_words: set[trio.Event] = set()
+        """The ends of TLS connections whose run is over, and whose client has not got all of it."""
+        self.listening: list[tuple[Address, int | None]] = []
+        """Where it listens, with the mode of a Unix socket that was passed to it."""
         self.draining, self.closing = trio.Event(), trio.Event()
         self.begun_at = time.monotonic()
         self._leaving: set[trio.CancelScope] = set()
@@ -73,15 +78,21 @@ class DaemonState:
         """Take other settings over, but for those that cannot change at run time: they are named in the log.
 
         Raises:
-            StartError: this process may not open what they take; nothing has changed then.
+            ConfigError: they do not go together with what stays.
+            StartError: this process may not open what they take. In either case nothing has changed.
         """
         kept = {name: getattr(self.config, name) for name in FIXED}
         changed = [name for name in FIXED if getattr(config, name) != kept[name]]
         if changed:
             log.warning("not reloaded, because they take a restart: %s", ", ".join(changed))
         config = msgspec.structs.replace(config, **kept)
+        # What stays is held against what is new: a port must not lose its TLS, nor a socket those who may connect.
+        config.check_together()
+        for address, mode in self.listening:
+            config.check_address(address, mode)
+            access.check_address(address)
         room = make_room(config)
-        self.connections.limit, self.connections.per_client = room.connections, config.connections_per_client
+        self.connections.change(room.connections, config.connections_per_client)
         self._set(config, access)
         self.admission.change(_bounds(config, room))
 
@@ -90,6 +101,8 @@ class DaemonState:
         """For what is cut short when the daemon begins to drain, or to close where it drains already."""
         with trio.CancelScope() as scope:
             self._leaving.add(scope)
+            if self.closing.is_set():  # It came too late to be told.
+                scope.cancel()
             try:
                 yield scope
             finally:

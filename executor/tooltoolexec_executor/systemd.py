@@ -9,6 +9,7 @@ import os
 import socket
 import time
 from collections.abc import MutableMapping
+from pathlib import Path
 
 from tooltoolexec_executor.errors import ListenError
 from tooltoolexec_protocol.address import Address, TcpAddress, UnixAddress
@@ -50,6 +51,14 @@ def address_of(passed: socket.socket, *, has_tls: bool) -> Address:
     if passed.family == socket.AF_UNIX:
         return UnixAddress(os.fsdecode(name))
     return TcpAddress(name[0], name[1], tls=has_tls)
+
+
+def mode_of(address: Address) -> int | None:
+    """The mode of a passed Unix socket's file; None for any other, and for one that has none."""
+    try:
+        return Path(address.path).stat().st_mode if isinstance(address, UnixAddress) else None
+    except (OSError, ValueError):
+        return None
 
 
 class Manager:

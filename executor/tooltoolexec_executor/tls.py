@@ -9,6 +9,8 @@ from tooltoolexec_executor.config import ConfigError, check_file
 
 _READ_BYTES = 64 * 1024
 _TEXT_CHARACTERS = 200
+_EMPTY_BYTES = 64 * 1024
+"""How much a client may send in a row that says nothing: it could renew its keys for ever, and that takes work."""
 
 
 class TlsError(Exception):
@@ -34,14 +36,14 @@ def server_context(certificate: str, key: str, client_authority: str | None) -> 
     try:
         # Without a callback OpenSSL would ask on the terminal.
         context.load_cert_chain(certificate, key, password=_no_password)
-    except ssl.SSLError as error:
+    except OSError as error:  # OpenSSL's among them.
         raise ConfigError(
             f"tls_cert, tls_key: {certificate} and {key} are no certificate with its key in PEM ({reason_of(error)})."
         ) from None
     if client_authority is not None:
         try:
             context.load_verify_locations(client_authority)
-        except ssl.SSLError as error:
+        except OSError as error:
             raise ConfigError(
                 f"tls_client_ca: {client_authority} holds no certificate in PEM ({reason_of(error)})."
             ) from None
@@ -53,8 +55,10 @@ def _no_password() -> str:
     raise ConfigError("tls_key: the key is encrypted. Take its passphrase off: openssl pkey -in KEY -out NEW")
 
 
-def reason_of(error: ssl.SSLError) -> str:
+def reason_of(error: OSError) -> str:
     """Why, in a few words: `certificate has expired`."""
+    if not isinstance(error, ssl.SSLError):
+        return error.strerror or type(error).__name__
     verify = getattr(error, "verify_message", "")
     reason = (error.reason or "").replace("_", " ").lower()
     return (f"{reason}: {verify}" if verify else reason or str(error))[:_TEXT_CHARACTERS]
@@ -66,6 +70,12 @@ class Cipher:
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._empty_bytes = 0
+
+    @property
+    def has_output(self) -> bool:
+        """Whether something has to go to the client."""
+        return bool(self._outgoing.pending)
 
     def output(self) -> bytes:
         """What has to go to the client now."""
@@ -107,6 +117,9 @@ class Cipher:
             while part := self._object.read(_READ_BYTES):
                 plain += part
         except ssl.SSLWantReadError:
+            self._empty_bytes = 0 if plain else self._empty_bytes + len(data)
+            if self._empty_bytes > _EMPTY_BYTES:
+                raise TlsError("it says nothing at length") from None
             return bytes(plain)
         except ssl.SSLZeroReturnError:
             pass

@@ -318,3 +318,10 @@ async def test_a_failure_has_one_outcome_and_the_next_run_is_fine(kind: str, exe
     assert outcome.failure is not None
     assert (outcome.error, outcome.result) == (outcome.failure.message, None)
     assert await value_of(executor, "async () => 1") == 1
+
+
+async def test_a_program_that_does_not_parse_made_no_calls(executor: Executor) -> None:
+    for code in ("() => {{{", "syntax("):
+        outcome = await run(executor, code)
+        assert kind_of(outcome) == "syntax"
+        assert (outcome.stats.calls, outcome.logs) == (0, [])

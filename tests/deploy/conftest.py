@@ -1,4 +1,4 @@
-"""The image, for all tests that run containers of it. They are one group, so that it is built once, by one process."""
+"""The image, for all tests that run containers of it."""
 
 from __future__ import annotations
 

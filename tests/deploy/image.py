@@ -6,6 +6,7 @@ user's cache folder.
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import shutil
@@ -46,26 +47,33 @@ def podman(*args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
 
 @functools.cache
 def build() -> None:
-    """Make the base, unless it is there, and the image from this checkout."""
+    """Make the base, unless it is there, and the image from this checkout. One process at a time does."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tooltoolexec-tests"
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _build(cache / "debian")
+
+
+def _build(debian: Path) -> None:
     if podman("image", "exists", BASE).returncode:
-        with subprocess.Popen(["tar", "-C", str(_debian()), "-c", "."], stdout=subprocess.PIPE) as packing:
+        _bootstrap(debian)
+        with subprocess.Popen(["tar", "-C", str(debian), "-c", "."], stdout=subprocess.PIPE) as packing:
             subprocess.run(["podman", "import", "-", BASE], stdin=packing.stdout, check=True)
     with tempfile.TemporaryDirectory() as place:
         command = ["podman", "build", *_RUNTIME, *_packages(Path(place)), f"--build-arg=BASE={BASE}", "--format=docker"]
         subprocess.run([*command, "--file=deploy/Containerfile", f"--tag={IMAGE}", "."], cwd=ROOT, check=True)
 
 
-def _debian() -> Path:
+def _bootstrap(folder: Path) -> None:
     """A small Debian; with systemd, so that it is a machine to try the units on as well."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tooltoolexec-tests" / "debian"
-    if not folder.exists():
-        half = folder.with_name("debian.half")
-        shutil.rmtree(half, ignore_errors=True)
-        half.parent.mkdir(parents=True, exist_ok=True)
-        include = "--include=python3,python3-venv,libseccomp2,ca-certificates,procps,systemd-sysv"
-        subprocess.run(["debootstrap", "--variant=minbase", include, "bookworm", str(half)], check=True)
-        half.rename(folder)
-    return folder
+    if folder.exists():
+        return
+    half = folder.with_name("debian.half")
+    shutil.rmtree(half, ignore_errors=True)
+    include = "--include=python3,python3-venv,libseccomp2,ca-certificates,procps,systemd-sysv"
+    subprocess.run(["debootstrap", "--variant=minbase", include, "bookworm", str(half)], check=True)
+    half.rename(folder)
 
 
 def _packages(folder: Path) -> list[str]:

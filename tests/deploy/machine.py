@@ -34,8 +34,9 @@ class Machine:
     def start(self, command: str) -> subprocess.Popen[str]:
         """A shell command that goes on while the test does."""
         return subprocess.Popen(
-            ["podman", "exec", self.name, "bash", "-euo", "pipefail", "-c", command], stdout=subprocess.PIPE, text=True
-        )
+            ["podman", "exec", self.name, "bash", "-euo", "pipefail", "-c", command],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
     def write(self, path: str, text: str) -> None:
         subprocess.run(

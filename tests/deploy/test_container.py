@@ -15,7 +15,7 @@ from .image import Container, container, podman
 
 BOMB = "() => { const kept = []; for (;;) kept.push(new Uint8Array(1 << 20).fill(1)); }"
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("image")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def free_port() -> int:

@@ -1,7 +1,8 @@
-"""Kubernetes' manifests, the compose file and the alerts, against their schemas and against the daemon."""
+"""Kubernetes' manifests and the compose file, against their schemas and against the daemon."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,16 @@ import pytest
 import yaml
 
 from tooltoolexec_executor.config import Config
+from tooltoolexec_protocol.limits import DEFAULTS, MAXIMA, MIB, Limits
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 OBSERVING = ROOT / "docs" / "observing.md"
-GRACE_S = Config().grace_s
+DEFAULT = Config()
+GRACE_S = DEFAULT.grace_s
 CLOSING_S = 3
+HANDFUL = 5
 
 
 def documents(file: Path) -> list[Any]:
@@ -86,22 +90,46 @@ def test_everything_gives_runs_their_grace() -> None:
 
 
 def test_variables_that_are_set_are_settings() -> None:
-    settings = {f"TOOLTOOLEXEC_{field.name.upper()}" for field in msgspec.structs.fields(Config)}
+    names = [field.name for field in msgspec.structs.fields(Config)]
+    names += [f"{prefix}_{field.name}" for prefix in ("max", "default") for field in dataclasses.fields(Limits)]
+    settings = {f"TOOLTOOLEXEC_{name.upper()}" for name in names}
     shown = "".join(file.read_text(encoding="utf-8") for file in DEPLOY.rglob("*") if file.is_file())
     named = set(re.findall(r"TOOLTOOLEXEC_[A-Z_]+", shown))
     assert named
     assert named <= settings
 
 
-def test_alerts_are_about_metrics_that_there_are() -> None:
-    groups = documents(DEPLOY / "prometheus" / "alerts.yaml")[0]["groups"]
-    rules = [rule for group in groups for rule in group["rules"]]
-    assert all({"alert", "expr", "annotations"} <= rule.keys() for rule in rules)
-    named = set(re.findall(r"tooltoolexec_\w+", " ".join(rule["expr"] for rule in rules)))
-    page = OBSERVING.read_text(encoding="utf-8")
-    assert {name for name in named if f"`{name.removesuffix('_bucket')}" not in page} == set()
+def test_the_limits_of_memory_and_tasks_are_those_that_the_page_reckons_out() -> None:
+    """As "Sizing" in docs/operations.md has it, with the default `memory_mb` for each run that computes."""
+    container = manifest("deployment")["spec"]["template"]["spec"]["containers"][0]
+    variables = {variable["name"]: int(variable["value"]) for variable in container["env"]}
+    workers, parked = variables["TOOLTOOLEXEC_WORKERS"], variables["TOOLTOOLEXEC_PARKED"]
+    assert container["resources"]["limits"]["memory"] == "4Gi"
+    assert needed_bytes(workers, parked, workers, DEFAULTS.memory_mb) < 4 << 30
+    assert needed_bytes(workers, parked, HANDFUL, variables["TOOLTOOLEXEC_MAX_MEMORY_MB"]) < 4 << 30
+    compose = documents(DEPLOY / "compose.yaml")[0]["services"]["tooltoolexec"]
+    unit = (DEPLOY / "systemd" / "tooltoolexec.service").read_text(encoding="utf-8")
+    assert compose["mem_limit"] == "8g"
+    assert "MemoryMax=8G" in unit
+    assert needed_bytes(DEFAULT.workers, DEFAULT.parked, DEFAULT.workers, DEFAULTS.memory_mb) < 8e9
+    assert needed_bytes(DEFAULT.workers, DEFAULT.parked, HANDFUL, MAXIMA.memory_mb) < 8e9
+    tasks = re.search(r"^TasksMax=(\d+)$", unit, re.MULTILINE)
+    assert tasks is not None
+    assert min(int(tasks[1]), compose["pids_limit"]) > 2 * (DEFAULT.workers + DEFAULT.parked + DEFAULT.warm) + 20
+
+
+def needed_bytes(workers: int, parked: int, large: int, memory_mb: float) -> float:
+    """What the page's formula comes to where so many runs are large at once."""
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    formula = re.search(r"^(\d+) MB \+ \(workers \+ parked \+ warm\) . (\d+) MB \+ \(runs that", page, re.MULTILINE)
+    assert formula is not None
+    fixed, each = int(formula[1]), int(formula[2])
+    return 1e6 * (fixed + (workers + parked + DEFAULT.warm) * each) + large * memory_mb * MIB
+
+
+def test_the_metric_for_scaling_is_one_that_there_is() -> None:
     metric = manifest("autoscaler")["spec"]["metrics"][0]["pods"]["metric"]["name"]
-    assert f"`{metric}`" in page
+    assert f"`{metric}`" in OBSERVING.read_text(encoding="utf-8")
 
 
 def test_the_compose_file_locks_the_container_down() -> None:

@@ -17,6 +17,7 @@ from serving import PATIENCE_S, wait_until
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 DAEMON, CLIENT = "10.77.0.1", "10.77.0.2"
+AS_DAEMON = "setpriv --reuid=tooltoolexec --regid=tooltoolexec --init-groups \\\n  "
 
 pytestmark = [
     pytest.mark.skipif(os.getuid() != 0, reason="only root can make network namespaces"),
@@ -67,7 +68,7 @@ class Shell:
 
     def _adapt(self, text: str) -> str:
         text = text.replace("/opt/tooltoolexec/bin/tooltoolexec", self._command)
-        text = text.replace("runuser -u tooltoolexec -- ", "exec " if "serve --config" in text else "")
+        text = text.replace(AS_DAEMON, "exec " if "serve --config" in text else "")
         text = text.replace("chown tooltoolexec ", "chown root ").replace("-o tooltoolexec ", "-o root ")
         text = re.sub(r"^tooltoolexec run", f"{self._command} run", text, flags=re.MULTILINE)
         return text.replace("/etc/tooltoolexec", str(self._folder / "etc")).replace(

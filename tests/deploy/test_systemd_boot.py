@@ -14,7 +14,7 @@ from .machine import SETTINGS, UNIX, Machine, machine
 FILE = "/etc/tooltoolexec/tooltoolexec.toml"
 ANSWER = "() => 6 * 7"
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("image")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +93,13 @@ def test_a_wrong_setting_is_told_and_tried_again_until_it_is_mended(started: Mac
 
 
 def test_stopping_it_lets_runs_end(started: Machine) -> None:
-    code = "async () => { console.log('begun'); await new Promise(r => setTimeout(r, 1000)); return 'ended' }"
+    code = "async () => { console.log('begun'); await new Promise(r => setTimeout(r, 5000)); return 'ended' }"
     with started.start(started.program(code)) as running:
-        status = f"/opt/tooltoolexec/bin/tooltoolexec status --json --connect {UNIX}"
-        wait_until(lambda: json.loads(started.run(status))["running_now"] == 1, "the run")
+        assert running.stderr is not None
+        assert running.stderr.readline() == "begun\n"
         started.run("systemctl stop tooltoolexec")
         said, _nothing = running.communicate(timeout=PATIENCE_S)
+    assert '"draining", "runs": 1' in started.journal()
     assert said.splitlines()[-1] == '"ended"'
     assert (started.property("Result"), started.property("ActiveState")) == ("success", "inactive")
 

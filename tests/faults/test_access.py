@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,19 @@ import pytest
 import trustme
 
 from serving import PATIENCE_S, TOKEN, BareClient, Certificates, ServedDaemon, descriptor_count, wait_until
+from tooltoolexec_executor.tls import Cipher, TlsError, server_context
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.messages import (
     VERSION,
     Done,
     Execute,
     Hello,
+    Outcome,
     Refused,
     Report,
     Started,
     Status,
+    Unknown,
     Welcome,
 )
 
@@ -150,7 +153,7 @@ def test_a_reload_with_a_mistake_changes_nothing_and_says_so(serve: Serve, tmp_p
     assert isinstance(greeting(daemon, "tcp", OTHER_TOKEN), Welcome)
 
 
-def test_who_a_token_belongs_to_is_in_the_log_and_other_names_cannot_ask_after_its_runs(
+def test_who_a_token_belongs_to_is_in_the_log_and_others_cannot_ask_after_its_runs(
     serve: Serve, tmp_path: Path
 ) -> None:
     file = tmp_path / "tokens"
@@ -164,6 +167,11 @@ def test_who_a_token_belongs_to_is_in_the_log_and_other_names_cannot_ask_after_i
         assert isinstance(client.receive(), Done)
     wait_until(lambda: bool(events(daemon, "run ended")), "the run's line")
     assert events(daemon, "run ended")[0]["client"] == "token:alpha"
+    for token, answer in ((OTHER_TOKEN, Done), (TOKEN, Unknown)):
+        with BareClient(daemon.tcp) as client:
+            client.greet(token)
+            client.send(Outcome(id=run))
+            assert isinstance(client.receive(), answer)
 
 
 def test_limits_are_taken_over_by_a_reload(serve: Serve, tmp_path: Path) -> None:
@@ -363,3 +371,136 @@ def test_a_crowd_of_one_client_costs_no_descriptors_and_nobody_else(serve: Serve
         crowd = [stack.enter_context(BareClient(daemon.tcp)) for _ in range(200)]
         wait_until(lambda: report_of(daemon).refused.get("busy", 0) == len(crowd), "all are refused")
         assert descriptor_count(daemon.pid) <= before + 32 + 8
+
+
+# What a reload may not do.
+
+
+def mistake(daemon: ServedDaemon) -> str:
+    told = reload(daemon)
+    assert "everything stays as it was" in told, told
+    return told
+
+
+def test_a_reload_takes_tls_away_from_no_port(serve: Serve, certificates: Certificates, tmp_path: Path) -> None:
+    """The port stays, so it would speak in the clear."""
+    file = tmp_path / "c.toml"
+    place = f'listen = ["tls://127.0.0.1:0"]\ntls_cert = "{certificates.cert}"\ntls_key = "{certificates.key}"\n'
+    file.write_text(place)
+    with started_by(file) as (daemon, address):
+        file.write_text(f'listen = ["unix:{tmp_path}/s"]\n')
+        daemon.send_signal(signal.SIGHUP)
+        assert daemon.stderr is not None
+        while "everything stays as it was" not in (line := daemon.stderr.readline()):
+            assert line
+        assert "needs a certificate" in line
+        with BareClient(address, certificates.client()) as client:
+            client.greet(TOKEN)
+
+
+def test_a_reload_opens_no_socket_to_everybody(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(f'listen = ["unix:{tmp_path}/s"]\nsocket_mode = "666"\nallow_users = ["root"]\n')
+    with started_by(file) as (daemon, _address):
+        file.write_text(f'listen = ["unix:{tmp_path}/s"]\n')
+        daemon.send_signal(signal.SIGHUP)
+        assert daemon.stderr is not None
+        while "everything stays as it was" not in (line := daemon.stderr.readline()):
+            assert line
+        assert "lets every user of this machine connect" in line
+
+
+@contextmanager
+def started_by(file: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A daemon with these settings, and its first address."""
+    command = [sys.executable, "-c", "from tooltoolexec_executor.cli import serve; serve()", "--config", str(file)]
+    environment = {**os.environ, "TOOLTOOLEXEC_TOKENS": f"tests={TOKEN}"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            while '"listening"' not in (line := process.stderr.readline()):
+                assert line
+            address = json.loads(line)["address"]
+            while '"ready"' not in process.stderr.readline():
+                pass
+            yield process, address
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'token_file = "a\\u0000b"',
+        f'allow_users = ["{"9" * 5000}"]',
+        'token_file = "/dev/zero"',
+        'token_file = "/"',
+        'socket_mode = "\u0663\u0663"',
+    ],
+)
+def test_no_mistake_in_a_file_ends_the_daemon(serve: Serve, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("")
+    daemon = serve("--config", str(file))
+    file.write_text(text)
+    mistake(daemon)
+    assert isinstance(greeting(daemon, "tcp", TOKEN), Welcome)
+
+
+def test_what_a_reload_leaves_open_is_warned_of(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("")
+    daemon = serve("--config", str(file))
+    file.write_text("insecure_no_token = true\n")
+    reload(daemon)
+    assert '"insecure_no_token: ' in "".join(daemon.log)
+    with BareClient(daemon.tcp) as client:
+        client.greet()
+        file.write_text("")
+        reload(daemon)
+        client.send(Execute(id=os.urandom(16).hex(), code="() => 1"))
+        assert client.refusal().code == "unauthorized"
+
+
+def test_more_connections_let_in_who_waits(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("connections = 1\n")
+    daemon = serve("--config", str(file))
+    with BareClient(daemon.unix) as first, BareClient(daemon.unix) as second:
+        first.greet()
+        second.send(Hello(version=VERSION, oldest_version=VERSION))
+        file.write_text("connections = 10\n")
+        reload(daemon)
+        assert isinstance(second.receive(), Welcome)
+
+
+def test_a_run_that_waits_is_not_begun_once_its_token_is_revoked(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"alpha {OTHER_TOKEN}\n")
+    daemon = serve("--token-file", str(file), "--workers", "1", "--parked", "0")
+    with BareClient(daemon.unix) as busy, BareClient(daemon.tcp) as waiting:
+        busy.execute(WAITS)
+        assert isinstance(busy.receive(), Started)
+        waiting.greet(OTHER_TOKEN)
+        waiting.send(Execute(id=os.urandom(16).hex(), code="() => 1"))
+        wait_until(lambda: report_of(daemon).queued_now == 1, "it waits")
+        file.write_text("")
+        reload(daemon)
+        busy.socket.close()
+        assert waiting.refusal().code == "unauthorized"
+
+
+def test_a_client_that_says_nothing_at_length_is_let_go(certificates: Certificates) -> None:
+    """It could renew its keys for ever: little for it to send, and work for the daemon."""
+    cipher = Cipher(server_context(str(certificates.cert), str(certificates.key), None))
+
+    class Renewing:
+        def read(self, _size: int) -> bytes:
+            raise ssl.SSLWantReadError
+
+    cipher._object = Renewing()  # type: ignore[assignment]
+    for _ in range(65):
+        assert cipher.decrypt(b"x" * 1000) == b""
+    with pytest.raises(TlsError, match="says nothing at length"):
+        cipher.decrypt(b"x" * 1000)

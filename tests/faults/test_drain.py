@@ -141,6 +141,24 @@ async def test_an_embedded_daemon_drains_as_well() -> None:
     assert run.result == 7
 
 
+def test_a_slow_client_gets_its_result_during_the_drain(start_daemon: StartDaemon) -> None:
+    """Its worker has ended; over TLS the daemon still has what that said."""
+    daemon = start_daemon("--grace-s", "20")
+    with BareClient(daemon.tls, daemon.certificates.client()) as client:
+        client.greet(TOKEN)
+        client.send(Execute(id=os.urandom(16).hex(), code="() => 'x'.repeat(4_000_000)"))
+        assert isinstance(client.receive(), Started)
+        wait_until(lambda: '"run ended"' in "".join(daemon.log), "the worker has ended", within_s=5)
+        os.kill(daemon.pid, signal.SIGTERM)
+        wait_until(lambda: '"draining"' in "".join(daemon.log), "the drain")
+        with pytest.raises(subprocess.TimeoutExpired):
+            daemon.process.wait(4)  # Longer than closing may take.
+        done = client.receive()
+        assert isinstance(done, Done)
+        assert done.result == "x" * 4_000_000
+    assert daemon.process.wait(PATIENCE_S) == 0
+
+
 # Restarts.
 
 
@@ -255,6 +273,7 @@ def test_passed_sockets_wait_for_the_next_daemon(tmp_path: Path) -> None:
     tls = [f"--tls-cert={certificates.cert}", f"--tls-key={certificates.key}"]
     with socket.socket(socket.AF_UNIX) as unix, socket.create_server(("127.0.0.1", 0)) as tcp:
         unix.bind(str(tmp_path / "s"))
+        (tmp_path / "s").chmod(0o600)
         unix.listen()
         addresses = [f"unix:{tmp_path}/s", f"tls://127.0.0.1:{tcp.getsockname()[1]}"]
         with start(None, [unix, tcp], *tls) as first, BareClient(addresses[0]) as running:
@@ -278,6 +297,18 @@ def test_passed_sockets_wait_for_the_next_daemon(tmp_path: Path) -> None:
                     assert second.stderr is not None
                     second.stderr.read()
         assert (tmp_path / "s").exists()
+
+
+def test_a_passed_unix_socket_that_everybody_may_connect_to_takes_a_flag(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(tmp_path / "s"))
+        (tmp_path / "s").chmod(0o666)
+        unix.listen()
+        with start(None, [unix]) as process:
+            assert process.stderr is not None
+            said = process.stderr.read()
+            assert process.wait(PATIENCE_S) == 2
+    assert "666 lets every user of this machine connect" in said
 
 
 def test_passed_sockets_follow_the_same_rules(tmp_path: Path) -> None:

@@ -42,7 +42,10 @@ def why_not() -> str | None:
 
 def podman(*args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     """Run podman; its output is text."""
-    return subprocess.run(["podman", *args], capture_output=True, text=True, timeout=timeout, check=False)
+    # Not from the checkout: where a container runs out of memory, its monitor leaves a file in its current folder.
+    return subprocess.run(
+        ["podman", *args], cwd=tempfile.gettempdir(), capture_output=True, text=True, timeout=timeout, check=False
+    )
 
 
 @functools.cache

@@ -70,12 +70,22 @@ async def _ask_outcome(run_id: str, patience: Patience, timeout_s: float, cause:
                 return Done(id=run_id, failure=Failure(kind="crashed", message=texts.CRASHED))
             reason = "its answer is about another run"
         except (ExecutorError, ProtocolError) as error:
-            if isinstance(error, RefusedError) and error.code == "draining" and await patience.pause():
+            # The question changes nothing, so it may be put again.
+            is_passing = isinstance(error, _NoAnswerError) or _is_draining(error)
+            if is_passing and await patience.pause():
                 continue
             reason = str(error)
         raise ConnectionLostError(
             f"The run's connection broke before its outcome ({cause}), and the daemon cannot be asked for it: {reason}"
         )
+
+
+class _NoAnswerError(ConnectionLostError):
+    """The connection ended after its greeting."""
+
+
+def _is_draining(error: Exception) -> bool:
+    return isinstance(error, RefusedError) and error.code == "draining"
 
 
 async def ask(question: Message, open_one: OpenOne, *, timeout_s: float) -> Message:
@@ -97,5 +107,5 @@ async def ask(question: Message, open_one: OpenOne, *, timeout_s: float) -> Mess
     if isinstance(answer, Refused):
         raise RefusedError(answer.code, answer.message)
     if answer is None:
-        raise ConnectionLostError("The daemon closed the connection instead of an answer.")
+        raise _NoAnswerError("The daemon closed the connection instead of an answer.")
     return answer

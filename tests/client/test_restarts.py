@@ -328,3 +328,25 @@ async def test_an_embedded_daemon_that_has_ended_is_not_waited_for(monkeypatch: 
         os.kill(pid, 9)
         with pytest.raises(ConnectError, match="ended with status -9"):
             await executor.execute("pid")
+
+
+@short_pauses
+async def test_a_question_for_an_outcome_that_is_cut_off_is_put_again(daemon: FakeDaemon) -> None:
+    asked = []
+
+    def cut_off(peer: Peer) -> None:
+        question = peer.receive()
+        assert isinstance(question, Outcome)
+        asked.append(question.id)
+
+    def answer(peer: Peer) -> None:
+        cut_off(peer)
+        peer.send(Unknown(id=asked[-1]))
+
+    for script in (Peer.start, cut_off, cut_off, answer):
+        daemon.script(script)
+    async with connect(daemon.address) as executor:
+        run = await executor.execute("1")
+    assert run.failure is not None
+    assert run.failure.kind == "crashed"
+    assert asked == [run.id] * 3

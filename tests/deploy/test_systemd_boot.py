@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from serving import PATIENCE_S, wait_until
 
+from .image import ROOT
 from .machine import SETTINGS, UNIX, Machine, machine
 
 FILE = "/etc/tooltoolexec/tooltoolexec.toml"
@@ -102,6 +104,30 @@ def test_stopping_it_lets_runs_end(started: Machine) -> None:
     assert '"draining", "runs": 1' in started.journal()
     assert said.splitlines()[-1] == '"ended"'
     assert (started.property("Result"), started.property("ActiveState")) == ("success", "inactive")
+
+
+def test_with_the_files_left_in_their_place_a_reload_sees_a_new_token(started: Machine) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```ini\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1
+    folder, added = "/etc/systemd/system/tooltoolexec.service.d", "one-more-token-0123456789"
+    started.run(f"install -d {folder}")
+    started.write(f"{folder}/files.conf", blocks[0])
+    owner = "chown {} /etc/tooltoolexec/tokens /etc/tooltoolexec/key.pem"
+    try:
+        started.run(f"{owner.format('tooltoolexec')}; systemctl daemon-reload; systemctl restart tooltoolexec")
+        assert started.run(started.program(ANSWER)) == "42\n"
+        started.run(f"echo 'added {added}' >> /etc/tooltoolexec/tokens; systemctl reload tooltoolexec")
+        started.write("/etc/tooltoolexec/token-of-added", added)
+        command = started.program(ANSWER).replace("/etc/tooltoolexec/tokens", "/etc/tooltoolexec/token-of-added")
+
+        def is_let_in() -> bool:
+            with started.start(command) as running:
+                return running.communicate(timeout=PATIENCE_S)[0] == "42\n"
+
+        wait_until(is_let_in, "the new token counts")
+    finally:
+        started.run(f"rm -r {folder}; {owner.format('root')}; systemctl daemon-reload")
 
 
 def test_with_the_socket_unit_a_client_that_comes_while_none_runs_is_served(booted: Machine) -> None:

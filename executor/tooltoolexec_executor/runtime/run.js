@@ -23,14 +23,13 @@ function awaitScript() {
   pendingCalls = new MapConstructor();
   timers = new TimerHeap();
   inboundParts = "";
-  // A script that does not compile never takes its job, and its outcome counts calls and lines all the same.
-  words[PENDING_CALLS] = words[SENT_CALLS] = words[DROPPED_LINES] = 0;
   resetConsole();
   entry = makeEntryScope();
   defineGlobal("__enter", enter);
 }
 
 function takeJob(job) {
+  words[PENDING_CALLS] = words[SENT_CALLS] = words[DROPPED_LINES] = 0;
   words[TIMER_DELAY] = -1;
   run.settled = false;
   run.hasDispatch = job.dispatch;

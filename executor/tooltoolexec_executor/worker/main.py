@@ -91,6 +91,7 @@ class _Worker:
     def _take_run(self) -> None:
         """On the isolate's thread: wait for a run, begin it, and let the main thread watch it."""
         self._limit_heap(DEFAULTS.memory_mb)
+        self._mailbox.forget_counts()  # Of the rehearsal.
         self._gauge.reset()  # Nothing happens between here and the run that it could miss.
         self._control.sendall(READY)
         assignment = self._receive()

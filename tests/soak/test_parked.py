@@ -51,7 +51,9 @@ async def all_count_as_parked(executor: Executor, runs: int) -> None:
 
 async def park(start_daemon: StartDaemon, record: Record, *, runs: int) -> None:
     """Park `runs` runs, far more than may compute at once, look at the daemon, release them, look at the results."""
-    daemon = start_daemon("--workers", str(WORKERS), "--parked", str(runs), "--warm", str(WARM))
+    daemon = start_daemon(
+        "--workers", str(WORKERS), "--parked", str(runs), "--runs-per-client", str(runs + WORKERS), "--warm", str(WARM)
+    )
     tool, results = SlowTool(runs), dict[int, Run]()
     async with connect(daemon.unix) as executor:
 

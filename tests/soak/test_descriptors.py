@@ -54,8 +54,7 @@ async def outcome_of(executor: Executor) -> str:
 @pytest.mark.parametrize("hard", [SOFT, 4096])
 async def test_more_connections_than_descriptors_do_not_end_the_daemon(start_daemon: StartDaemon, hard: int) -> None:
     scarce = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({SOFT}, {hard}))"
-    options = ["--workers", "4", "--parked", "4", "--warm", str(WARM), "--connections-per-client", "4096"]
-    daemon = start_daemon(*options, preparation=scarce)
+    daemon = start_daemon("--workers", "4", "--parked", "4", "--warm", str(WARM), preparation=scarce)
     await until(lambda: len(workers_of(daemon.pid)) >= WARM, "the warm workers")
     outcomes: Counter[str] = Counter()
 

@@ -1,6 +1,6 @@
 """The runs under way and how the last ones ended.
 
-    begun ──worker exits──▶ ended, its outcome kept for a while where the client may have to ask for it
+    begun ──worker exits──▶ ended, its outcome kept for a while (outcomes.py)
       └──past its deadline──▶ killed ──▶ ended
 
 A client whose connection broke asks by the run's id; only the identity that ran it gets an answer.
@@ -11,23 +11,20 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import trio
 
 from tooltoolexec_executor.logs import run_ended
+from tooltoolexec_executor.outcomes import Outcomes
 from tooltoolexec_executor.tally import Tally
 from tooltoolexec_executor.worker.watchdog import CANCELLED, PARKED
 from tooltoolexec_executor.workers import Worker
 from tooltoolexec_protocol import texts
-from tooltoolexec_protocol.limits import MIB, EffectiveLimits
+from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import Done, Failure, Stats, decode, encode
 
-_KEPT_S = 60.0
-_KEPT_AT_MOST = 10_000
-_KEPT_BYTES = 64 * MIB
 _GRACE_S = 1.0
 """How far past its wall limit a worker may be before the daemon ends it; its own watchdog needs a tenth of that."""
 _SENDING_S = 60.0
@@ -36,7 +33,7 @@ _SENDING_S = 60.0
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One run, from its admission to some time after its end."""
+    """One run, from its admission to its end."""
 
     id: str
     identity: str
@@ -45,26 +42,23 @@ class Run:
     queued_s: float = 0.0
     worker: Worker | None = None
     begun_at: float = 0.0
-    ended_at: float = 0.0
-    outcome: bytes = b""  # Encoded: as objects, what a worker made up may be a hundred times as large.
     has_ended: trio.Event = field(default_factory=trio.Event)
     was_killed: bool = False
 
 
 class Runs:
-    """Every run by its id, ended ones included while they are kept."""
+    """Every run by its id, and the outcomes of those that ended."""
 
     def __init__(self, tally: Tally | None = None) -> None:
         self.tally = tally or Tally()
         self._by_id: dict[str, Run] = {}
         self._under_way: set[Run] = set()
-        self._ended: deque[Run] = deque()
-        self._kept_bytes = 0
+        self._ended = Outcomes()
 
     def add(self, run_id: str, identity: str, labels: dict[str, str], limits: EffectiveLimits) -> Run | None:
         """A new run; None when its id is taken."""
-        self._forget_old()
-        if run_id in self._by_id:
+        self._ended.forget_old()
+        if run_id in self._by_id or run_id in self._ended:
             return None
         run = self._by_id[run_id] = Run(run_id, identity, labels, limits)
         return run
@@ -100,10 +94,10 @@ class Runs:
     async def outcome(self, run_id: str, identity: str) -> Done | None:
         """How a run ended; waits for one that is still under way. None when nobody knows, or this identity may not."""
         run = self._by_id.get(run_id)
-        if run is None or run.identity != identity:
-            return None
-        await run.has_ended.wait()
-        message = decode(run.outcome) if run.outcome else None
+        if run is not None and run.identity == identity:
+            await run.has_ended.wait()
+        outcome = self._ended.of(run_id, identity)
+        message = decode(outcome) if outcome else None
         return message if isinstance(message, Done) else None
 
     def shut_down(self) -> None:
@@ -118,17 +112,18 @@ class Runs:
         return len(self._under_way)
 
     def _settle(self, run: Run, status: int | None, report: Done | None) -> None:
-        run.ended_at = time.monotonic()
         self._under_way.discard(run)
         was_cancelled = status is not None and os.waitstatus_to_exitcode(status) == CANCELLED
+        wall_s = time.monotonic() - run.begun_at
         failure = self._failure_of(run, status, report)
+        outcome = b""
         if failure is not None:
-            stats = report.stats if report is not None else Stats(wall_s=run.ended_at - run.begun_at)
-            run.outcome = encode(Done(id=run.id, failure=failure, stats=stats))
-        self._ended.append(run)
-        self._kept_bytes += len(run.outcome)
+            stats = report.stats if report is not None else Stats(wall_s=wall_s)
+            # Encoded: as objects, what a worker made up may be a hundred times as large.
+            outcome = encode(Done(id=run.id, failure=failure, stats=stats))
+        self._ended.keep(run.id, run.identity, outcome)
+        del self._by_id[run.id]
         kind = failure.kind if failure is not None else "cancelled" if was_cancelled else "ok"
-        wall_s = run.ended_at - run.begun_at
         self.tally.run_ended(kind, wall_s, run.queued_s)
         used = report.stats if report is not None else None
         run_ended(run.id, run.identity, kind, run.labels, wall_s=wall_s, queued_s=run.queued_s, used=used)
@@ -145,12 +140,3 @@ class Runs:
         if status is not None and (status == 0 or os.waitstatus_to_exitcode(status) == CANCELLED):
             return None
         return Failure(kind="crashed", message=texts.CRASHED)
-
-    def _forget_old(self) -> None:
-        oldest = time.monotonic() - _KEPT_S
-        while self._ended and (
-            self._ended[0].ended_at < oldest or len(self._ended) > _KEPT_AT_MOST or self._kept_bytes > _KEPT_BYTES
-        ):
-            run = self._ended.popleft()
-            self._kept_bytes -= len(run.outcome)
-            self._by_id.pop(run.id, None)

@@ -6,7 +6,9 @@ One table for both ends: which message may come in which state, and the state it
     HELLO ──>hello──▶ GREETING ──<welcome──▶ READY ──>execute──▶ ADMISSION ──<started──▶ RUNNING ──<done──▶ CLOSED
                                               │ ▲                    └──<done──▶ CLOSED    │ ▲
                         >outcome, >status     ▼ │  <done, <unknown, <report                ▼ │
-                                             ASKED                       <calls, <logs, >answers
+                                             ASKED            <calls, <requests, >answers, <logs, >invoke, <returns
+
+    A `done` that says `retained` leads from RUNNING to RETAINED instead: <returns, <logs, >invoke, >answers.
 
 `<refused` leads to CLOSED from every state. Both ends close the connection in CLOSED; it is never used again.
 """
@@ -25,11 +27,14 @@ from tooltoolexec_protocol.messages import (
     Done,
     Execute,
     Hello,
+    Invoke,
     Logs,
     Message,
     Outcome,
     Refused,
     Report,
+    Requests,
+    Returns,
     Started,
     Status,
     Unknown,
@@ -49,6 +54,7 @@ class State(Enum):
     ASKED = auto()
     ADMISSION = auto()
     RUNNING = auto()
+    RETAINED = auto()
     CLOSED = auto()
 
 
@@ -59,7 +65,11 @@ _NEXT: Final[dict[State, dict[type[Message], State]]] = {
     State.ASKED: {Done: State.READY, Unknown: State.READY, Report: State.READY},
     State.ADMISSION: {Started: State.RUNNING, Done: State.CLOSED},
     State.RUNNING: {
-        Calls: State.RUNNING, Logs: State.RUNNING, Answers: State.RUNNING, Done: State.CLOSED,
+        Calls: State.RUNNING, Requests: State.RUNNING, Answers: State.RUNNING, Logs: State.RUNNING,
+        Invoke: State.RUNNING, Returns: State.RUNNING, Done: State.CLOSED,
+    },
+    State.RETAINED: {
+        Answers: State.RETAINED, Logs: State.RETAINED, Invoke: State.RETAINED, Returns: State.RETAINED,
     },
     State.CLOSED: {},
 }  # fmt: skip
@@ -84,7 +94,7 @@ class Connection:
         Raises:
             LocalProtocolError: the state or the direction does not allow it.
         """
-        after = self._after(type(message), sender_is_client=self.is_client)
+        after = self._after(message, sender_is_client=self.is_client)
         if after is None:
             raise LocalProtocolError(f"cannot send {tag_of(type(message))} in state {self.state.name}")
         data = frame(encode(message))
@@ -107,7 +117,7 @@ class Connection:
         if body is None:
             return None
         message = decode(body)
-        after = self._after(type(message), sender_is_client=not self.is_client)
+        after = self._after(message, sender_is_client=not self.is_client)
         if after is None:
             raise ProtocolError("unexpected", f"The {tag_of(type(message))} message has no place here.")
         self.state = after
@@ -120,7 +130,7 @@ class Connection:
             return limits.FRAME_BYTES
         if self.state is State.HELLO:
             return limits.HELLO_BYTES
-        return limits.FRAME_BYTES if self.state is State.RUNNING else limits.REQUEST_BYTES
+        return limits.FRAME_BYTES if self.state in (State.RUNNING, State.RETAINED) else limits.REQUEST_BYTES
 
     @property
     def bytes_wanted(self) -> int:
@@ -132,7 +142,10 @@ class Connection:
         """Whether the stream stands between two frames; if not, an end of file here is a torn frame."""
         return self._reader.is_empty
 
-    def _after(self, kind: type[Message], *, sender_is_client: bool) -> State | None:
+    def _after(self, message: Message, *, sender_is_client: bool) -> State | None:
+        kind = type(message)
+        if isinstance(message, Done) and message.retained:
+            return State.RETAINED if self.state is State.RUNNING and not sender_is_client else None
         if kind is Refused and not sender_is_client:
             return State.CLOSED
         return _NEXT[self.state].get(kind) if kind.from_client is sender_is_client else None

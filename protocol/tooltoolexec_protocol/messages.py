@@ -103,13 +103,18 @@ class ProviderSpec(
 
 
 class Execute(Message, tag="execute", omit_defaults=True, forbid_unknown_fields=True):
-    """Run `code`. `id` is 128 random bits in hex, chosen by the client, and names the run from here on."""
+    """Run `code`. `id` is 128 random bits in hex, chosen by the client, and names the run from here on.
+
+    `outbound` says that the client answers HTTP requests, `retain_handles` that the isolate is to outlive the run.
+    """
 
     from_client: ClassVar[bool] = True
     id: RunId
     code: str
     providers: list[ProviderSpec] = []
     dispatch: bool = True
+    outbound: bool = False
+    retain_handles: bool = False
     limits: AskedLimits = AskedLimits()
     labels: dict[str, str] = {}
 
@@ -127,11 +132,33 @@ class Calls(Message, tag="calls"):
     calls: list[tuple[int, str, str, str]]
 
 
+class Requests(Message, tag="requests"):
+    """HTTP requests: `[number, method, URL, headers as [name, value] each, body in base64 or null]` each.
+
+    Numbered together with the calls, and answered like them: an answer's result is `status`, `headers` and `body`.
+    """
+
+    requests: list[tuple[int, str, str, list[tuple[str, str]], str | None]]
+
+
 class Answers(Message, tag="answers"):
-    """Answers in any order: `[number of the call, envelope text]` each."""
+    """Answers in any order: `[number of the call or request, envelope text]` each."""
 
     from_client: ClassVar[bool] = True
     answers: list[tuple[int, str]]
+
+
+class Invoke(Message, tag="invoke"):
+    """Call retained functions: `[number, handle id, arguments as a JSON array in text]` each."""
+
+    from_client: ClassVar[bool] = True
+    invocations: list[tuple[int, str, str]]
+
+
+class Returns(Message, tag="returns"):
+    """How invocations ended, in any order: `[number of the invocation, envelope text]` each."""
+
+    returns: list[tuple[int, str]]
 
 
 class Logs(Message, tag="logs"):
@@ -174,13 +201,17 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Done(Message, tag="done", omit_defaults=True):
-    """The run's one outcome: `failure`, or else `result` (absent when the program gave `undefined`)."""
+    """The run's one outcome: `failure`, or else `result` (absent when the program gave `undefined`).
+
+    `retained` says that the isolate lives on, with this connection, until either end closes it.
+    """
 
     id: RunId
     result: Any = msgspec.UNSET
     failure: Failure | None = None
     warnings: list[str] = []
     stats: Stats = Stats()
+    retained: bool = False
 
 
 class Outcome(Message, tag="outcome", forbid_unknown_fields=True):
@@ -225,10 +256,12 @@ class Report(Message, tag="report", omit_defaults=True):
 
 
 AnyMessage = (
-    Hello | Welcome | Refused | Execute | Started | Calls | Answers | Logs | Done | Outcome | Unknown | Status | Report
+    Hello | Welcome | Refused | Execute | Started | Calls | Requests | Answers | Invoke | Returns | Logs | Done
+    | Outcome | Unknown | Status | Report
 )
 MESSAGE_TYPES: tuple[type[Message], ...] = (
-    Hello, Welcome, Refused, Execute, Started, Calls, Answers, Logs, Done, Outcome, Unknown, Status, Report,
+    Hello, Welcome, Refused, Execute, Started, Calls, Requests, Answers, Invoke, Returns, Logs, Done,
+    Outcome, Unknown, Status, Report,
 )  # fmt: skip
 _BY_TAG: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in MESSAGE_TYPES}
 

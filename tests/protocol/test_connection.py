@@ -28,10 +28,17 @@ TABLE = {
     ("RUNNING", "calls"): "RUNNING",
     ("RUNNING", "logs"): "RUNNING",
     ("RUNNING", "answers"): "RUNNING",
+    ("RUNNING", "requests"): "RUNNING",
+    ("RUNNING", "invoke"): "RUNNING",
+    ("RUNNING", "returns"): "RUNNING",
     ("RUNNING", "done"): "CLOSED",
+    ("RETAINED", "logs"): "RETAINED",
+    ("RETAINED", "answers"): "RETAINED",
+    ("RETAINED", "invoke"): "RETAINED",
+    ("RETAINED", "returns"): "RETAINED",
     **{(state.name, "refused"): "CLOSED" for state in State},
 }
-FROM_CLIENT = {"hello", "execute", "outcome", "status", "answers"}
+FROM_CLIENT = {"hello", "execute", "outcome", "status", "answers", "invoke"}
 
 every_combination = pytest.mark.parametrize(
     ("state", "message", "is_client"),
@@ -91,7 +98,7 @@ def test_questions_may_be_asked_before_the_run() -> None:
     by_tag = {tag_of(type(message)): message for message in EXAMPLES}
     client, daemon = Connection(is_client=True), Connection(is_client=False)
     conversation = (
-        "hello welcome status report outcome unknown outcome done execute started calls logs answers done"
+        "hello welcome status report outcome unknown outcome done execute started calls requests logs answers invoke returns done"
     ).split()
     for tag in conversation:
         sender, receiver = (client, daemon) if tag in FROM_CLIENT else (daemon, client)
@@ -120,6 +127,23 @@ def test_a_conversation_in_pieces_is_the_same_conversation(size: int) -> None:
     assert receiver.at_border
 
 
+def test_a_done_that_says_retained_keeps_the_connection_open() -> None:
+    client, worker = (Connection(is_client=is_client, state=State.RUNNING) for is_client in (True, False))
+    client.receive_data(worker.send(Done(id=ID, retained=True)))
+    assert client.next_message() == Done(id=ID, retained=True)
+    assert client.state is worker.state is State.RETAINED
+    with pytest.raises(LocalProtocolError):
+        worker.send(Done(id=ID))
+
+
+@pytest.mark.parametrize("state", [state for state in State if state not in (State.RUNNING, State.CLOSED)])
+def test_only_a_run_under_way_can_be_retained(state: State) -> None:
+    client = Connection(is_client=True, state=state)
+    client.receive_data(frame(encode(Done(id=ID, retained=True))))
+    with pytest.raises(ProtocolError, match="has no place here"):
+        client.next_message()
+
+
 def test_nothing_is_read_after_the_last_message() -> None:
     client = Connection(is_client=True, state=State.RUNNING)
     client.receive_data(frame(encode(Done(id=ID))) * 2)
@@ -146,6 +170,7 @@ BOUNDS = {
     State.ASKED: limits.REQUEST_BYTES,
     State.ADMISSION: limits.REQUEST_BYTES,
     State.RUNNING: limits.FRAME_BYTES,
+    State.RETAINED: limits.FRAME_BYTES,
 }
 
 

@@ -66,9 +66,9 @@ def test_the_list_of_types_holds_every_message_the_module_declares() -> None:
     assert [tag_of(kind) for kind in MESSAGE_TYPES] == [kind.__name__.lower() for kind in MESSAGE_TYPES]
 
 
-def test_the_client_sends_five_types_and_no_more() -> None:
+def test_the_client_sends_six_types_and_no_more() -> None:
     assert {tag_of(kind) for kind in MESSAGE_TYPES if kind.from_client} == {
-        "hello", "execute", "answers", "outcome", "status",
+        "hello", "execute", "answers", "invoke", "outcome", "status",
     }  # fmt: skip
 
 

@@ -16,12 +16,15 @@ from tooltoolexec_protocol.messages import (
     Execute,
     Failure,
     Hello,
+    Invoke,
     Logs,
     Message,
     Outcome,
     ProviderSpec,
     Refused,
     Report,
+    Requests,
+    Returns,
     Started,
     Stats,
     Status,
@@ -92,12 +95,29 @@ WIRE: dict[str, tuple[Message, str]] = {
         Execute(id=ID, code="'\ud800\0é😀'"),
         f'{{"type":"execute","id":"{ID}","code":"\'\\ud800\\u0000\\u00e9\\ud83d\\ude00\'"}}',
     ),
+    "execute_with_what_a_run_may_ask_for": (
+        Execute(id=ID, code="", outbound=True, retain_handles=True),
+        f'{{"type":"execute","id":"{ID}","code":"","outbound":true,"retain_handles":true}}',
+    ),
     "started": (Started(id=ID, queued_s=0.5), f'{{"type":"started","id":"{ID}","queued_s":0.5}}'),
     "calls": (
         Calls(calls=[(1, "p", "t", '["a"]'), (2, "p", "\udfff", "")]),
         '{"type":"calls","calls":[[1,"p","t","[\\"a\\"]"],[2,"p","\\udfff",""]]}',
     ),
     "calls_none": (Calls(calls=[]), '{"type":"calls","calls":[]}'),
+    "requests": (
+        Requests(requests=[(1, "GET", "https://a/", [], None), (2, "PUT", "https://a/b", [("x", "\xe9")], "AQID")]),
+        ('{"type":"requests","requests":[[1,"GET","https://a/",[],null],'
+        '[2,"PUT","https://a/b",[["x","\\u00e9"]],"AQID"]]}'),
+    ),
+    "invoke": (
+        Invoke(invocations=[(1, "h", '["\ud800"]')]),
+        '{"type":"invoke","invocations":[[1,"h","[\\"\\ud800\\"]"]]}',
+    ),
+    "returns": (
+        Returns(returns=[(2, '{"result":1}'), (1, '{"error":"e"}')]),
+        '{"type":"returns","returns":[[2,"{\\"result\\":1}"],[1,"{\\"error\\":\\"e\\"}"]]}',
+    ),
     "answers": (
         Answers(answers=[(2, '{"result":1}'), (1, "\ud800")]),
         '{"type":"answers","answers":[[2,"{\\"result\\":1}"],[1,"\\ud800"]]}',
@@ -109,6 +129,10 @@ WIRE: dict[str, tuple[Message, str]] = {
     "done": (Done(id=ID, result={"a": [1, 2.5, "x"]}), f'{{"type":"done","id":"{ID}","result":{{"a":[1,2.5,"x"]}}}}'),
     "done_with_null": (Done(id=ID, result=None), f'{{"type":"done","id":"{ID}","result":null}}'),
     "done_with_undefined": (Done(id=ID), f'{{"type":"done","id":"{ID}"}}'),
+    "done_of_a_retained_run": (
+        Done(id=ID, result={"__executor_handle_v1__": "1"}, retained=True),
+        f'{{"type":"done","id":"{ID}","result":{{"__executor_handle_v1__":"1"}},"retained":true}}',
+    ),
     "done_with_warnings_and_stats": (
         Done(
             id=ID,

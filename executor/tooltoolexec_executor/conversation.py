@@ -8,6 +8,7 @@ import socket
 import trio
 
 from tooltoolexec_executor.queueing import PeerGoneError
+from tooltoolexec_executor.sending import send_all
 from tooltoolexec_protocol.connection import Connection
 from tooltoolexec_protocol.errors import ProtocolError
 from tooltoolexec_protocol.messages import Message, Refused
@@ -64,11 +65,10 @@ class Conversation:
         Raises:
             PeerGoneError: the client hung up, or takes nothing.
         """
-        rest = memoryview(self._connection.send(message))
+        data = self._connection.send(message)
         with trio.move_on_after(_SEND_S) as deadline:
             try:
-                while rest:
-                    rest = rest[await self._socket.send(rest) :]
+                await send_all(self._socket, data)
             except OSError:
                 raise PeerGoneError from None
         if deadline.cancelled_caught:

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from tooltoolexec_executor.metrics import registry_of
+from tooltoolexec_executor.sending import send_all
 from tooltoolexec_executor.state import DaemonState
 from tooltoolexec_protocol.address import TcpAddress
 
@@ -91,17 +92,11 @@ async def _exchange(connection: trio.socket.SocketType, answers: _Answers) -> No
     data = http.send(h11.Response(status_code=status, headers=headers)) or b""
     if not is_head:
         data += http.send(h11.Data(data=body)) or b""
-    await _send_all(connection, data)
+    await send_all(connection, data)
     connection.shutdown(socket.SHUT_WR)
     for _ in range(_GOODBYE_READS):  # Closing on unread bytes would take the answer back.
         if not await connection.recv(_RECEIVE_BYTES):
             return
-
-
-async def _send_all(connection: trio.socket.SocketType, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[await connection.send(rest) :]
 
 
 class _Answers:

@@ -12,7 +12,8 @@ from tooltoolexec_executor.connections import Seat, TooManyError
 from tooltoolexec_executor.conversation import Conversation
 from tooltoolexec_executor.listeners import Arrival
 from tooltoolexec_executor.logs import log_refusal
-from tooltoolexec_executor.relay import Relay, send_all
+from tooltoolexec_executor.relay import Relay
+from tooltoolexec_executor.sending import send_all
 from tooltoolexec_executor.session import HELLO_S, Session
 from tooltoolexec_executor.state import DaemonState
 from tooltoolexec_executor.tls import Cipher, TlsError

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 import trio
 
+from tooltoolexec_executor.sending import send_all
 from tooltoolexec_executor.tls import Cipher, TlsError
 
 _BYTES = 64 * 1024
@@ -122,13 +123,6 @@ class Relay:
             for _ in range(_GOODBYE_READS):
                 if not await self._outer.recv(_BYTES):
                     return
-
-
-async def send_all(to: trio.socket.SocketType, data: bytes) -> None:
-    """Raises OSError when the peer is gone."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[await to.send(rest) :]
 
 
 def _has_hung_up(connection: socket.socket) -> bool:

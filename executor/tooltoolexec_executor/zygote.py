@@ -26,6 +26,7 @@ from tooltoolexec_executor.fingerprint import fingerprint
 from tooltoolexec_executor.hugepages import collapse_large_blocks
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.lockdown.layers import WITHOUT, Layer
+from tooltoolexec_executor.sacrifice import go_first
 from tooltoolexec_executor.worker import native, v8
 from tooltoolexec_executor.worker.main import serve
 from tooltoolexec_executor.worker.rehearsal import rehearse_messages
@@ -154,6 +155,7 @@ class _Zygote:
             os._exit(0)  # The daemon is gone.
 
     def _become_worker(self, control: socket.socket, *, rehearsed: bool) -> Never:
+        go_first()
         self._control.close()
         for pidfd in self._children:
             os.close(pidfd)

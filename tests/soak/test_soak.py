@@ -171,4 +171,4 @@ async def test_ten_thousand_mixed_runs_leave_nothing_behind(
 ) -> None:
     daemon = start_daemon("--workers", "8", "--warm", str(WARM))
     before, after = await soak(daemon, record_property, first=1000, more=1000, steps=9)
-    assert_flat(before, after, daemon_mb=12, zygote_mb=4, client_mb=8)
+    assert_flat(before, after, daemon_mb=6, zygote_mb=4, client_mb=8)

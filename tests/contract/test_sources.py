@@ -137,8 +137,9 @@ def names_of_the_entry() -> set[str]:
         ProviderSpec(name="PROVIDER0"),
         ProviderSpec(name="PROVIDER1", proxy_source="", prelude=""),
     ]
-    source = re.sub(r'"(?:[^"\\]|\\.)*"|//[^\n]*', "", run_script(specs, "", {}).text.decode())
-    source = re.sub(r"\.[A-Za-z_$][\w$]*", "", source)
+    script = run_script(specs, "", {})
+    source = re.sub(r'"(?:[^"\\]|\\.)*"|//[^\n]*', "", script.text.decode())
+    source = re.sub(r"\.[A-Za-z_$][\w$]*", "", source).replace(script.label, "")
     return {word for word in _WORD.findall(source) if word not in REFUSED_WORDS and not word.startswith("PROVIDER")}
 
 

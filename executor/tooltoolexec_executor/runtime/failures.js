@@ -3,16 +3,19 @@
 const PROGRAM = "program.js";
 const LONGEST_MESSAGE = 256 * 1024;
 
+const INSERTED = "return ".length;
+
 // The text of a frame that is the program's, its line counted from the program's first; empty for any other.
 function frameText(site) {
   if (CallSiteSource(site) !== PROGRAM) return "";
   const line = CallSiteLine(site) - run.linesBefore;
-  if (line < 1) return "";
-  const column = CallSiteColumn(site);
+  if (line < 1 || line > run.lines) return "";
+  let column = CallSiteColumn(site);
+  if (line === run.movedLine && column > run.movedColumn) column -= INSERTED;
   const name = CallSiteFunctionName(site);
   const place = PROGRAM + ":" + line + ":" + column;
   const prefix = "\n    at " + (CallSiteIsAsync(site) ? "async " : "");
-  return prefix + (name === null || name === "eval" ? place : name + " (" + place + ")");
+  return prefix + (name === null || name === "eval" || name === "__entry.value" ? place : name + " (" + place + ")");
 }
 
 function describeError(error) {

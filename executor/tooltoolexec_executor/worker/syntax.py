@@ -21,6 +21,12 @@ class SyntaxFault(NamedTuple):
     line: int | None
     column: int | None
 
+    def without(self, line: int, column: int, width: int) -> SyntaxFault:
+        """The same fault in the text without what was inserted on `line` before `column`; `width` UTF-16 units."""
+        if self.line != line or self.column is None or self.column <= column:
+            return self
+        return self._replace(column=max(column, self.column - width))
+
 
 def fault_of(text: str, script: str, *, lines_before: int) -> SyntaxFault | None:
     """Read V8's text; None when it tells of no syntax error.

@@ -1,0 +1,68 @@
+"""Markdown around a program: its one fence is found, and the text in it takes the place of the whole.
+
+A fence is CommonMark's: a line of three or more backticks or tildes, indented by up to three blanks, closed by a line
+of at least as many. A fence line inside a comment, a string or a template of a program is that program's own text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tooltoolexec_executor.worker.forms.source import lines_in, refuse
+
+MORE_THAN_ONE = "The text holds more than one fenced block: send one program, in one block."
+
+_FENCE = rb"^(?:\xef\xbb\xbf)? {0,3}(?:(?P<ticks>`{3,})[^`\n]*|(?P<tildes>~{3,})[^\n]*)$"
+_OPENING = re.compile(_FENCE, re.MULTILINE)
+# What may hold a fence line is skipped. Prose has apostrophes, so a string that does not end, ends with its line.
+_TOKEN = re.compile(
+    _FENCE + rb"""|//[^\n]*|(?P<comment>/\*)|'(?:\\.|[^'\\\n])*+'?|"(?:\\.|[^"\\\n])*+"?|(?P<template>`)""",
+    re.MULTILINE | re.DOTALL,
+)
+_TEMPLATE = re.compile(rb"(?:\\.|[^`\\])*+`", re.DOTALL)
+
+
+def may_be_fenced(program: bytes) -> bool:
+    """Whether V8 must not be asked first: it takes a fence of backticks for a tagged template."""
+    return b"```" in program
+
+
+def cut(program: bytes) -> bytes:
+    """The text in the fence, with as many line ends before it as stand before it in `program`.
+
+    `program` itself, if there is no fence. Raises RefusedError for more than one.
+    """
+    opening = _opening_in(program)
+    if opening is None:
+        return program
+    mark = opening["ticks"] or opening["tildes"]
+    start = min(opening.end() + 1, len(program))
+    closing = re.compile(rb"^ {0,3}%c{%d,}[ \t\r]*$" % (mark[0], len(mark)), re.MULTILINE).search(program, start)
+    if closing is None:
+        # A model that stopped early leaves its fence open. Tildes alone are operators.
+        return program if opening["tildes"] else b"\n" * lines_in(program[:start]) + program[start:]
+    second = _OPENING.search(program, closing.end())
+    if second is not None:
+        raise refuse(MORE_THAN_ONE, program, second.start())
+    return b"\n" * lines_in(program[:start]) + program[start : closing.start()]
+
+
+def _opening_in(program: bytes) -> re.Match[bytes] | None:
+    if b"```" not in program and b"~~~" not in program:
+        return None
+    at = 0
+    # Where no end follows, none follows later either: looking again each time would be quadratic.
+    ends_comments = ends_templates = True
+    while (token := _TOKEN.search(program, at)) is not None:
+        at = token.end()
+        if token["ticks"] or token["tildes"]:
+            return token
+        if token["comment"] and ends_comments:
+            end = program.find(b"*/", at)
+            ends_comments = end != -1
+            at = end + 2 if ends_comments else at
+        elif token["template"] and ends_templates:
+            template = _TEMPLATE.match(program, at)
+            ends_templates = template is not None
+            at = template.end() if template else at
+    return None

@@ -1,7 +1,8 @@
 """The runs under way and how the last ones ended.
 
     begun ──worker exits──▶ ended, its outcome kept for a while (outcomes.py)
-      └──past its deadline──▶ killed ──▶ ended
+      ├──past its deadline──▶ killed ──▶ ended
+      └──retained──▶ it worked, and its worker lives on for its handles ──exits, past a new deadline──▶ ended
 
 A client whose connection broke asks by the run's id; only the identity that ran it gets an answer.
 """
@@ -13,12 +14,14 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import trio
 
 from tooltoolexec_executor.logs import run_ended
 from tooltoolexec_executor.outcomes import Outcomes
 from tooltoolexec_executor.tally import Tally
+from tooltoolexec_executor.worker.courier import RETAINED
 from tooltoolexec_executor.worker.watchdog import CANCELLED, PARKED
 from tooltoolexec_executor.workers import Worker
 from tooltoolexec_protocol import texts
@@ -29,11 +32,19 @@ _GRACE_S = 1.0
 """How far past its wall limit a worker may be before the daemon ends it; its own watchdog needs a tenth of that."""
 _SENDING_S = 60.0
 """How long a worker may take to send an outcome after it said that there is one."""
+_RETAINED_GRACE_S = 5.0
+"""How far past its idle limit a retained worker may be, beside what its last invocation may take."""
+_RETAINED_S = 3600.0
+"""How long a run may be retained in all: that it is in use is what its worker says, which may be lying."""
 
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One run, from its admission to its end."""
+    """One run, from its admission to its end.
+
+    `retained_idle_s` is the idle limit of one whose client asked for handles, `retained_until` the end of the longest
+    life of one that was retained, by trio's clock.
+    """
 
     id: str
     identity: str
@@ -44,6 +55,8 @@ class Run:
     begun_at: float = 0.0
     has_ended: trio.Event = field(default_factory=trio.Event)
     was_killed: bool = False
+    retained_idle_s: float | None = None
+    retained_until: float | None = None
 
 
 class Runs:
@@ -79,8 +92,8 @@ class Runs:
         report: Done | None = None
         try:
             with trio.move_on_after(run.limits.wall_s + _GRACE_S) as deadline:
-                report = await worker.report(on_state)
-                if report is not None:
+                report = await worker.report(partial(_note_state, run, deadline, on_state))
+                if report is not None and run.retained_until is None:
                     on_state(PARKED)  # What is left is sending, and need not hold up others.
                     deadline.deadline = max(deadline.deadline, trio.current_time() + _SENDING_S)
                     await worker.gone()
@@ -131,6 +144,8 @@ class Runs:
 
     def _failure_of(self, run: Run, status: int | None, report: Done | None) -> Failure | None:
         """Why it failed, from what its worker said and from how that ended; None when it did not."""
+        if run.retained_until is not None:
+            return None  # It had worked, whatever became of its isolate.
         if report is not None and report.id == run.id and report.failure is not None:
             return report.failure
         if run.was_killed and report is None:
@@ -140,3 +155,15 @@ class Runs:
         if status is not None and (status == 0 or os.waitstatus_to_exitcode(status) == CANCELLED):
             return None
         return Failure(kind="crashed", message=texts.CRASHED)
+
+
+def _note_state(run: Run, deadline: trio.CancelScope, on_state: Callable[[bytes], None], state: bytes) -> None:
+    """Pass it on, but for RETAINED: the worker then has time until it ought to have ended, unused."""
+    if state != RETAINED:
+        on_state(state)
+    elif run.retained_idle_s is not None:
+        now = trio.current_time()
+        if run.retained_until is None:
+            run.retained_until = now + _RETAINED_S
+        unused_at = now + run.retained_idle_s + run.limits.wall_s + _RETAINED_GRACE_S
+        deadline.deadline = min(unused_at, run.retained_until)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import trio
 
+from tooltoolexec_executor.worker.courier import RETAINED
 from tooltoolexec_executor.worker.main import FAULT, READY, TAKEN
 from tooltoolexec_executor.worker.watchdog import COMPUTING, PARKED
 from tooltoolexec_protocol.errors import ProtocolError
@@ -175,10 +176,10 @@ class Worker:
     async def report(self, on_state: Callable[[bytes], None]) -> Done | None:
         """The outcome a busy worker reports: a failure, or that a result is on its way to a slow client.
 
-        None when it ends without, or reports nonsense. `on_state` gets each PARKED and COMPUTING before that.
+        None when it ends without, or reports nonsense. `on_state` gets each PARKED, COMPUTING and RETAINED before that.
         """
         begun, states = trio.current_time(), 0
-        while (first := await self._receive(1)) in (PARKED, COMPUTING):
+        while (first := await self._receive(1)) in (PARKED, COMPUTING, RETAINED):
             states += 1
             if states > _STATES_AT_ONCE + _STATES_A_SECOND * (trio.current_time() - begun):
                 return None

@@ -37,6 +37,8 @@ _STALL_S = 10.0
 """How long the client may leave the outcome unread without taking a byte."""
 _NOTICE_S = 0.5
 """How long after an outcome the daemon is told of it, so that it does not end a worker that is only sending."""
+_RETELL_S = 1.0
+"""How often the daemon is told that a retained run was used; see `runs.py` for what it makes of that."""
 _REPORT_LATE_S = 0.05
 """How long past the wall limit a resting program's loop has to tell what it waits for; then the watchdog ends it."""
 
@@ -71,6 +73,7 @@ class Watchdog:
         self._connection = connection
         self._tick_ms = _TICK_MS
         self._told_parked = False
+        self._told_used = 0.0  # When the daemon was told that the retained run was in use, in monotonic time.
         self._received = -1  # Bytes, at the last tick.
         self._progress = (0, 0.0)  # Bytes left of the outcome, and when that last changed.
 
@@ -80,7 +83,7 @@ class Watchdog:
             ready = self._poller.poll(self._pause_ms())
             if any(descriptor == self._connection.fileno() for descriptor, _events in ready):
                 if not self._loop.is_leaving:
-                    os._exit(CANCELLED if self._courier.settled_at is None else 0)
+                    self._exit()
                 self._poller.unregister(self._connection)
                 continue
             try:
@@ -89,7 +92,12 @@ class Watchdog:
                     self._end("shutdown", texts.SHUTDOWN)
                 self._check()
             except PeerGoneError:
-                os._exit(CANCELLED if self._courier.settled_at is None else 0)
+                self._exit()
+
+    def _exit(self) -> Never:
+        """The client hung up."""
+        has_outcome = self._courier.settled_at is not None or self._courier.used_at is not None
+        os._exit(0 if has_outcome else CANCELLED)
 
     def _pause_ms(self) -> float:
         self._tick_ms = min(self._tick_ms * 2, _LONGEST_TICK_MS) if self._loop.is_parked else _TICK_MS
@@ -105,15 +113,26 @@ class Watchdog:
             self._end("memory", texts.memory(self._memory_mb))
         elif self._courier.cpu_s > self._cpu_s:
             self._end("cpu", texts.cpu(self._cpu_s))
-        elif self._courier.wall_s > self._wall_s + (_REPORT_LATE_S if self._loop.is_parked else 0):
+        elif self._is_out_of_time():
             self._end("timeout", texts.timeout(self._wall_s), detail={"state": "computing"})
         else:
             self._courier.deliver(isolate_rests=False)
             self._channel.flush()
             self._tell_state()
 
+    def _is_out_of_time(self) -> bool:
+        """Past the wall limit. A retained run has that each time it computes; it sees itself to what waits."""
+        if self._courier.used_at is None:
+            return self._courier.wall_s > self._wall_s + (_REPORT_LATE_S if self._loop.is_parked else 0)
+        return not self._loop.is_parked and time.monotonic() > self._loop.resumed_at + self._wall_s
+
     def _tell_state(self) -> None:
-        """Tell the daemon when the program begins to wait for long, and when it goes on."""
+        """Tell the daemon when the program begins to wait for long, when it goes on, and that its handles are used."""
+        used_at = self._courier.used_at
+        if used_at is not None and used_at > self._told_used and time.monotonic() > self._told_used + _RETELL_S:
+            now = time.monotonic()
+            if self._courier.tell_retained():
+                self._told_used = now
         received, self._received = self._received, self._channel.received
         is_parked = self._loop.is_parked and received == self._channel.received
         if is_parked != self._told_parked:

@@ -6,6 +6,7 @@
 
 from tooltoolexec.embedded import local
 from tooltoolexec.executor import Executor, connect
+from tooltoolexec.handles import BlockingHandle, Handle, Retained
 from tooltoolexec.provider import Provider, Tool
 from tooltoolexec.run import Failure, Run, Stats
 from tooltoolexec.shared import execute
@@ -18,6 +19,8 @@ from tooltoolexec_protocol.errors import (
     ConnectError,
     ConnectionLostError,
     ExecutorError,
+    HandleError,
+    HandleReleased,
     LocalProtocolError,
     ProtocolError,
     RefusedError,
@@ -31,6 +34,7 @@ from tooltoolexec_protocol.names import RESERVED_PROVIDER_NAMES
 __all__ = [
     "RESERVED_PROVIDER_NAMES",
     "AddressError",
+    "BlockingHandle",
     "CodecError",
     "ConnectError",
     "ConnectionLostError",
@@ -38,11 +42,15 @@ __all__ = [
     "Executor",
     "ExecutorError",
     "Failure",
+    "Handle",
+    "HandleError",
+    "HandleReleased",
     "Limits",
     "LocalProtocolError",
     "ProtocolError",
     "Provider",
     "RefusedError",
+    "Retained",
     "Run",
     "Stats",
     "Tool",

@@ -1,4 +1,4 @@
-"""A run's tool calls, from their arrival to their answers.
+"""A run's tool calls and requests, from their arrival to their answers.
 
 A task per call would cost more than most calls do. Here a *runner* is a task that steps calls one after the other, each
 in a context of its own. As long as calls end without suspending, one runner serves them all:
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Sequence
 from contextvars import copy_context
 from time import perf_counter
 
@@ -23,6 +24,7 @@ import anyio.abc
 import anyio.lowlevel
 
 from tooltoolexec.dispatch import Responder
+from tooltoolexec.outbound.answer import Fetcher, refuse_request
 from tooltoolexec.outbox import Outbox
 from tooltoolexec.stepping import drive
 from tooltoolexec_protocol import texts
@@ -30,6 +32,8 @@ from tooltoolexec_protocol.envelope import error_envelope
 
 Call = tuple[int, str, str, str]
 """Number, provider, tool, arguments as JSON text."""
+Request = tuple[int, str, str, list[tuple[str, str]], str | None]
+"""Number, method, URL, headers, body in base64. Served as a call is."""
 
 _SLICE_S = 0.005
 """How long a runner may step calls before other tasks get a turn."""
@@ -43,13 +47,15 @@ class CallRunner:
     Args:
         respond: answers a call.
         group: where the runners live. It outlives the run: an unawaited call goes on after it.
+        fetch: answers a request.
     """
 
-    def __init__(self, respond: Responder, group: anyio.abc.TaskGroup) -> None:
+    def __init__(self, respond: Responder, group: anyio.abc.TaskGroup, fetch: Fetcher = refuse_request) -> None:
         self._respond = respond
+        self._fetch = fetch
         self._group = group
         self._context = copy_context()  # Of the task that called `execute`.
-        self._waiting: deque[Call] = deque()
+        self._waiting: deque[Call | Request] = deque()
         self._unanswered = 0
         self._outbox: Outbox | None = None
         # How many runners step waiting calls, or have been woken or spawned to. At least one while any call waits.
@@ -64,7 +70,7 @@ class CallRunner:
         """Say where answers go."""
         self._outbox = outbox
 
-    def accept(self, calls: list[Call]) -> None:
+    def accept(self, calls: Sequence[Call | Request]) -> None:
         """Have `calls` started. Never waits."""
         if self._is_aborted:
             return
@@ -132,8 +138,9 @@ class CallRunner:
                 await anyio.lowlevel.checkpoint()
                 slice_ends = perf_counter() + _SLICE_S
                 continue
-            number, provider, tool, args_json = self._waiting.popleft()
-            coroutine = self._respond(provider, tool, args_json)
+            call = self._waiting.popleft()
+            number = call[0]
+            coroutine = self._respond(*call[1:]) if len(call) == 4 else self._fetch(*call[1:])  # noqa: PLR2004
             context = self._context.copy()
             try:
                 waits_for = context.run(coroutine.send, None)
@@ -141,7 +148,7 @@ class CallRunner:
                 self._finish(number, end.value)
                 continue
             except BaseException as error:  # The responder catches Exceptions; see `_must_pass`.
-                self._answer_stray(number, tool, error, is_closing=False)
+                self._answer_stray(call, error, is_closing=False)
                 continue
             self._flush()
             # Where one suspends, its like will too: twice as many each turn of the loop get all of them going soon.
@@ -149,7 +156,7 @@ class CallRunner:
             try:
                 self._finish(number, await drive(coroutine, context, waits_for))
             except BaseException as error:
-                self._answer_stray(number, tool, error, is_closing=isinstance(error, GeneratorExit))
+                self._answer_stray(call, error, is_closing=isinstance(error, GeneratorExit))
                 return False  # Perhaps this very task was cancelled: it must not go on as if nothing was.
             self._flush()
             return True
@@ -166,11 +173,12 @@ class CallRunner:
         await woken.wait()
         return self._is_open or bool(self._waiting)
 
-    def _answer_stray(self, number: int, tool: str, error: BaseException, *, is_closing: bool) -> None:
+    def _answer_stray(self, call: Call | Request, error: BaseException, *, is_closing: bool) -> None:
         """Answer for a responder that ended in no ordinary way; raise what is not the call's own affair."""
         if is_closing or self._must_pass(error):
             raise error
-        self._finish(number, error_envelope(texts.tool_failed(tool)))
+        failed = texts.tool_failed(call[2]) if len(call) == 4 else texts.REQUEST_FAILED  # noqa: PLR2004
+        self._finish(call[0], error_envelope(failed))
         self._flush()
 
     def _must_pass(self, error: BaseException) -> bool:

@@ -193,3 +193,4 @@ async def _exchange_hello(transport: Transport, token: str) -> None:
         raise RefusedError(
             "version", f"The daemon speaks version {answer.version}, this client {OLDEST_VERSION} to {VERSION}."
         )
+    transport.features = answer.features

@@ -9,6 +9,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from tooltoolexec.binding import bind
+from tooltoolexec.handles import Line, for_async, for_threads
 from tooltoolexec.provider import Provider, Tool
 from tooltoolexec.threads import Threads
 from tooltoolexec_protocol import limits, texts
@@ -29,15 +30,17 @@ _OUTSIDE = "null"
 _log = logging.getLogger("tooltoolexec")
 
 
-def responder_for(dispatch: Dispatch | None, providers: Sequence[Provider], threads: Threads) -> Responder | None:
-    """The run's responder; None when nothing here answers calls.
+def responder_for(
+    dispatch: Dispatch | None, providers: Sequence[Provider], threads: Threads, line: Line | None = None
+) -> Responder | None:
+    """The run's responder; None when nothing here answers calls. With `line`, functions get handles for tokens.
 
     Raises:
         TypeError: `dispatch` is no function, or both sides would own the routing.
     """
     holds_functions = any(provider.functions for provider in providers)
     if dispatch is None:
-        return _routes(providers, threads) if holds_functions else None
+        return _routes(providers, threads, line) if holds_functions else None
     if not callable(dispatch):
         raise TypeError(f"dispatch is a function, not {type(dispatch).__name__}")
     if holds_functions:
@@ -64,22 +67,23 @@ def _around(dispatch: Dispatch, threads: Threads) -> Responder:
     return respond
 
 
-def _routes(providers: Sequence[Provider], threads: Threads) -> Responder:
+def _routes(providers: Sequence[Provider], threads: Threads, line: Line | None) -> Responder:
     routes = {(provider.name, tool.name): (provider, tool) for provider in providers for tool in provider.functions}
 
     async def respond(provider: str, tool: str, args_json: str) -> str:
         route = routes.get((provider, tool))
         if route is None:
             return exception_envelope(ToolNotFoundError(tool))
-        return fitted(await _call_tool(*route, args_json, threads))
+        return fitted(await _call_tool(*route, args_json, threads, line))
 
     return respond
 
 
-async def _call_tool(provider: Provider, tool: Tool, args_json: str, threads: Threads) -> str:
+async def _call_tool(provider: Provider, tool: Tool, args_json: str, threads: Threads, line: Line | None) -> str:
     """The envelope of one call; what the program may not read is logged instead."""
     try:
-        args, kwargs = bind(tool, args_json, positional_args=provider.positional_args)
+        make = None if line is None else for_async(line) if is_async_callable(tool.function) else for_threads(line)
+        args, kwargs = bind(tool, args_json, positional_args=provider.positional_args, make_handle=make)
     except (ToolError, CodecError) as error:
         return exception_envelope(error)
     try:

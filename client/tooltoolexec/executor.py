@@ -13,8 +13,11 @@ from tooltoolexec.calls import CallRunner
 from tooltoolexec.conduct import ask, conduct
 from tooltoolexec.dial import AddressDialer, Dialer, greet
 from tooltoolexec.dispatch import responder_for
+from tooltoolexec.handles import Line, for_async, with_handles
 from tooltoolexec.logs import LogFeed, OnLog, most_log_characters
 from tooltoolexec.options import build_request, refuse_unavailable
+from tooltoolexec.outbound.answer import fetcher_for, refuse_request
+from tooltoolexec.outbound.exchange import Outbound
 from tooltoolexec.patience import Patience
 from tooltoolexec.provider import Provider, as_provider
 from tooltoolexec.run import Run, run_of
@@ -99,7 +102,7 @@ class Executor:
         dispatch: Dispatch | None = None,
         gate: None = None,
         runtime: None = None,
-        outbound: None = None,
+        outbound: Outbound | None = None,
         retain_handles: bool = False,
         limits: Limits | None = None,
         on_log: OnLog | None = None,
@@ -116,8 +119,10 @@ class Executor:
             dispatch: `dispatch(provider, tool, args_json) -> envelope text`, async or plain, for every call.
             gate: not available in this version.
             runtime: not available in this version.
-            outbound: not available in this version.
-            retain_handles: not available in this version.
+            outbound: `outbound(request) -> response`, async or plain, makes the program's HTTP requests; see
+                `tooltoolexec.outbound`. Without it the network is closed.
+            retain_handles: let the isolate live on after a run that worked, for the functions that the program gave to
+                `__retainHandle`; see `Run.retained`.
             limits: what the run may use; what is left out takes the daemon's default.
             on_log: `on_log(level, text)`, async or plain, for each console line as it is written.
             identity: opaque data for `gate` and `runtime`.
@@ -129,15 +134,29 @@ class Executor:
             TypeError, ValueError: misuse, before anything is sent.
         """
         group = self._open_group()
-        refuse_unavailable(gate=gate, runtime=runtime, outbound=outbound, retain_handles=retain_handles)
+        refuse_unavailable(gate=gate, runtime=runtime)
         if on_log is not None and not callable(on_log):
             raise TypeError(f"on_log is a function, not {type(on_log).__name__}")
         declared = [as_provider(provider) for provider in providers]
-        respond = responder_for(dispatch, declared, self._threads)
-        request = build_request(code, declared, answers_calls=respond is not None, limits=limits, labels=labels)
+        line = Line() if retain_handles else None
+        respond = responder_for(dispatch, declared, self._threads, line)
+        fetch = fetcher_for(outbound, self._threads)
+        request = build_request(
+            code,
+            declared,
+            answers_calls=respond is not None,
+            makes_requests=fetch is not None,
+            limits=limits,
+            labels=labels,
+            retain_handles=retain_handles,
+        )
         logs = LogFeed(on_log, group, most_log_characters(limits))
-        session = Session(request, CallRunner(respond or _refuse_call, group), logs, group)
-        return await self._see_through(session, logs)
+        calls = CallRunner(respond or _refuse_call, group, fetch or refuse_request)
+        session = Session(request, calls, logs, group, line)
+        run = await self._see_through(session, logs)
+        if line is not None:
+            run.result = with_handles(run.result, for_async(line))
+        return run
 
     async def status(self) -> Report:
         """What the daemon is doing.
@@ -178,8 +197,12 @@ class Executor:
         finally:
             self._sessions.discard(session)
             self._spares.replenish()
-        session.close()
-        return run_of(done, logs.texts, logs.warnings)
+        run = run_of(done, session.request, logs.texts, logs.warnings)
+        if done.retained:
+            run.retained = session.retained()
+        else:
+            session.close()
+        return run
 
     def _open_group(self) -> anyio.abc.TaskGroup:
         if self._group is None:

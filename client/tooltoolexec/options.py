@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from tooltoolexec import tracing
 from tooltoolexec.logs import OnLog
+from tooltoolexec.outbound.exchange import Outbound
 from tooltoolexec.provider import Provider
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.envelope import Dispatch
@@ -21,7 +22,7 @@ class RunOptions(TypedDict, total=False):
     dispatch: Dispatch | None
     gate: None
     runtime: None
-    outbound: None
+    outbound: Outbound | None
     retain_handles: bool
     limits: Limits | None
     on_log: OnLog | None
@@ -41,8 +42,10 @@ def build_request(
     providers: Sequence[Provider],
     *,
     answers_calls: bool,
+    makes_requests: bool,
     limits: Limits | None,
     labels: Mapping[str, str] | None,
+    retain_handles: bool = False,
 ) -> Execute:
     """The run's request, under a new id.
 
@@ -54,6 +57,8 @@ def build_request(
         raise TypeError(f"code is a text, not {type(code).__name__}")
     if limits is not None and not isinstance(limits, Limits):
         raise TypeError(f"limits are a Limits, not {type(limits).__name__}")
+    if not isinstance(retain_handles, bool):
+        raise TypeError(f"retain_handles is True or False, not {type(retain_handles).__name__}")
     labels = {} if labels is None else labels
     if not isinstance(labels, Mapping) or not all(isinstance(text, str) for pair in labels.items() for text in pair):
         raise TypeError("labels are a dict from text to text")
@@ -66,6 +71,8 @@ def build_request(
         code=code,
         providers=[provider.spec() for provider in providers],
         dispatch=answers_calls,
+        outbound=makes_requests,
+        retain_handles=retain_handles,
         limits=AskedLimits() if limits is None else AskedLimits.of(limits),
         labels=labels,
     )

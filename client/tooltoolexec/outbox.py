@@ -1,11 +1,11 @@
-"""A run's answers on their way out: sent together, and never waited for by the reader or a tool."""
+"""What goes to a run's worker: answers are sent together, and nobody waits for them, neither the reader nor a tool."""
 
 from __future__ import annotations
 
 import anyio.abc
 
 from tooltoolexec.transport import Transport
-from tooltoolexec_protocol.messages import Answers
+from tooltoolexec_protocol.messages import Answers, Message
 
 _BATCH_CHARACTERS = 1024 * 1024
 
@@ -33,6 +33,14 @@ class Outbox:
             self.flush()
         self._answers.append((number, answer))
         self._characters += len(answer)
+
+    def send(self, message: Message) -> None:
+        """Send something else, now as far as the socket takes it and otherwise soon."""
+        if self._transport.is_closed:
+            return
+        self._transport.queue(message)
+        if self._transport.has_unsent:
+            self.flush_soon()
 
     def flush(self) -> None:
         """Send what is there, as far as the socket takes it without waiting."""

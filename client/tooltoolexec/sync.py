@@ -75,7 +75,11 @@ class BlockingExecutor:
 
         A KeyboardInterrupt meanwhile ends the run.
         """
-        return self._wait_for(functools.partial(self._inner.execute, code, providers, **options))
+        run = self._wait_for(functools.partial(self._inner.execute, code, providers, **options))
+        if run.retained is not None:
+            run.retained = run.retained.blocking(self._wait_for)
+            run.result = run.retained.adopt(run.result)
+        return run
 
     def status(self) -> Report:
         """What the daemon is doing. Errors as of `Executor.status`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio
@@ -24,6 +24,8 @@ from tooltoolexec_protocol.messages import Message
 _RECEIVE_BYTES = 64 * 1024
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """Seconds, seconds and times: a peer whose machine has vanished is noticed after a minute."""
+_WORKERS = (State.RUNNING, State.RETAINED)
+"""States in which a worker reads, which takes larger frames than the daemon."""
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -48,6 +50,7 @@ class Transport:
 
     Attributes:
         failure: why the stream ended, where the system or TLS gave a reason.
+        features: the daemon's optional abilities, from its greeting.
     """
 
     def __init__(self, sock: socket.socket, wire: Wire | None = None) -> None:
@@ -55,6 +58,7 @@ class Transport:
         self._socket = sock
         self._wire: Wire = wire or sock
         self.failure: OSError | None = None
+        self.features: Sequence[str] = ()
         self._is_tcp = sock.family in (socket.AF_INET, socket.AF_INET6)
         if self._is_tcp:
             _set_tcp_options(sock)
@@ -75,7 +79,7 @@ class Transport:
             ValueError: it is larger than the peer reads.
         """
         data = self._connection.send(message)
-        if self._connection.state is not State.RUNNING and len(data) > limits.REQUEST_BYTES + HEADER_BYTES:
+        if self._connection.state not in _WORKERS and len(data) > limits.REQUEST_BYTES + HEADER_BYTES:
             raise ValueError(f"The request of {len(data)} bytes is over the limit of {limits.REQUEST_BYTES} bytes.")
         if self._unsent:
             self._unsent += data

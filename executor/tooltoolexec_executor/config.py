@@ -25,10 +25,11 @@ _LEAST = {
     "connections_per_client": 1,
     "runs_per_client": 1,
     "queue_per_client": 0,
+    "retained_idle_s": 0,
     "grace_s": 0,
     "idle_s": 1,
 }
-_SECONDS = ("queue_s", "grace_s", "idle_s")
+_SECONDS = ("queue_s", "grace_s", "idle_s", "retained_idle_s")
 _OTHERS_MAY_WRITE = 0o002
 
 
@@ -80,6 +81,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         connections: how many connections may be open before their run has begun.
         connections_per_client: how many of one client may.
         idle_s: how long a greeted connection may be silent before its run, in seconds.
+        retained_idle_s: how long a retained run may go unused before it is ended, in seconds.
         grace_s: how long runs may go on once the daemon is told to end, in seconds.
         metrics: HOST:PORT of /metrics, /healthz and /readyz.
         log: the form of the log's lines; by default text on a terminal and JSON elsewhere.
@@ -110,6 +112,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     connections: int = 4096
     connections_per_client: int = 1024
     idle_s: float = 300.0
+    retained_idle_s: float = 60.0
     grace_s: float = 30.0
     metrics: str | None = None
     log: Literal["json", "text"] | None = None

@@ -131,7 +131,7 @@ def _signal_of_loading(load: Callable[[], None]) -> str:
 
 def _examine(*, jitless: bool) -> Iterator[Finding]:
     from tooltoolexec_executor.doctor_trials import open_trials  # noqa: PLC0415 - as above
-    from tooltoolexec_executor.worker import v8  # noqa: PLC0415 - as above
+    from tooltoolexec_executor.worker import runtime  # noqa: PLC0415 - as above
 
     with open_trials(jitless=jitless) as trials:
         layers = _standing(jitless=jitless)
@@ -142,7 +142,7 @@ def _examine(*, jitless: bool) -> Iterator[Finding]:
         refused, done = trials.outcome(trials.forbidden(), taken)
         why = f"can still {', '.join(done)}" if done else f"all {len(refused)} forbidden acts that can be tried"
         yield Finding("worker", required=True, state=_OFF if done else _ON, why=why)
-        runs = trials.runs_v8(v8.runtime_source(), taken)
+        runs = trials.runs_v8(runtime.read().core, taken)
         why = "1 + 1, in an isolate made after the lock-down" if runs else "no isolate can be made under the lock-down"
         yield Finding("isolate", required=True, state=_ON if runs else _OFF, why=why)
 

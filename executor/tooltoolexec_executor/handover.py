@@ -32,13 +32,15 @@ class Facts(msgspec.Struct, kw_only=True):
     log_bytes: float | None = None
     lines_before: int = 0
     job_end: int = 0
+    label: str = ""
+    retained_idle_s: float = 60.0
 
 
 # Made once, in the zygote: the first decoding into a type costs as much as the rest of a short run.
 _DECODER = msgspec.json.Decoder(Facts)
 
 
-def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
+def pack(execute: Execute, limits: EffectiveLimits, queued_s: float, *, retained_idle_s: float) -> bytes:
     """A handover's bytes."""
     script = script_of(execute, limits)
     facts = Facts(
@@ -50,6 +52,8 @@ def pack(execute: Execute, limits: EffectiveLimits, queued_s: float) -> bytes:
         log_bytes=_bound(limits.log_bytes),
         lines_before=script.lines_before,
         job_end=script.job_end,
+        label=script.label,
+        retained_idle_s=retained_idle_s,
     )
     head = msgspec.json.encode(facts)
     return _LENGTHS.pack(len(head), len(script.text)) + head + script.text
@@ -76,10 +80,13 @@ def _job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:
         "providers": providers,
         "hasSources": any(p.prelude is not None or p.proxy_source is not None for p in execute.providers),
         "dispatch": execute.dispatch,
+        "outbound": execute.outbound,
+        "retainHandles": execute.retain_handles,
         "limits": {
             "payload": _bound(limits.payload_bytes),
             "logs": _bound(limits.log_bytes),
             "calls": _bound(limits.calls),
+            "wallMs": None if limits.wall_s == math.inf else round(limits.wall_s * 1000),
         },
     }
 

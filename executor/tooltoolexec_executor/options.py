@@ -41,6 +41,7 @@ _SETTINGS = (
     ("connections", "N", "Open connections without a run."),
     ("connections_per_client", "N", "Of these, one client's."),
     ("idle_s", "S", "Seconds such a connection may be silent."),
+    ("retained_idle_s", "S", "Seconds a retained run may go unused."),
     ("grace_s", "S", "Seconds that runs may go on after SIGTERM."),
     ("metrics", "HOST:PORT", "Where to answer /metrics, /healthz and /readyz by HTTP."),
     ("log", "json|text", "The form of the log. Default: text on a terminal, else JSON."),

@@ -174,11 +174,13 @@ class Session:
             try:
                 self._check_again(worker)
                 run.queued_s = time.monotonic() - begun
-                worker = await self._hand_over(worker, handover.pack(execute, settled, run.queued_s))
+                worker = await self._hand_over(worker, self._pack(execute, settled, run.queued_s))
                 self._talk.close()  # Only this copy of the descriptor: the connection is the worker's now.
                 self._seat.leave()
                 if self._state.closing.is_set():
                     worker.tell_to_end()  # The others were told while this one took the run.
+                if execute.retain_handles:
+                    run.retained_idle_s = self._state.config.retained_idle_s
                 await self._state.runs.attend(run, worker, partial(_note_state, place))
             finally:
                 place.leave()
@@ -186,6 +188,9 @@ class Session:
             await self._fail(execute, error.kind, str(error))
         finally:
             self._state.runs.drop(run)
+
+    def _pack(self, execute: Execute, settled: limits.EffectiveLimits, queued_s: float) -> bytes:
+        return handover.pack(execute, settled, queued_s, retained_idle_s=self._state.config.retained_idle_s)
 
     async def _hand_over(self, worker: Worker, data: bytes) -> Worker:
         """Give the connection to `worker`, or to another one if that died meanwhile. Gives the one that has it."""

@@ -72,6 +72,7 @@ class DaemonState:
             server=VERSION_TEXT,
             defaults=WireLimits.of(self.defaults),
             maxima=WireLimits.of(self.maxima),
+            features=["handles", "outbound"],
         )
 
     def reload(self, config: Config, access: Access) -> None:

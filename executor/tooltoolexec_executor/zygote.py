@@ -27,7 +27,7 @@ from tooltoolexec_executor.hugepages import collapse_large_blocks
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.lockdown.layers import WITHOUT, Layer
 from tooltoolexec_executor.sacrifice import go_first
-from tooltoolexec_executor.worker import native, v8
+from tooltoolexec_executor.worker import forms, native, runtime, v8
 from tooltoolexec_executor.worker.main import serve
 from tooltoolexec_executor.worker.rehearsal import rehearse_messages
 
@@ -54,7 +54,7 @@ def main() -> Never:
     try:
         lockdown = Lockdown(jitless=JITLESS in options)
         trampoline = native.Trampoline()
-        runtime = _prepare_v8(trampoline, jitless=JITLESS in options)
+        sources = _prepare_v8(trampoline, jitless=JITLESS in options)
     except Exception as error:
         _give_up(f"V8 cannot start: {type(error).__name__}: {error}")
     # What is imported now is never collected, so a child's collector touches (and copies) none of it.
@@ -70,19 +70,20 @@ def main() -> Never:
     _tell_of(lockdown.missing(), options)
     with suppress(BrokenPipeError):  # The daemon is gone already; reading will tell.
         control.send(READY)
-    _Zygote(control, runtime, trampoline, lockdown).run()
+    _Zygote(control, sources, trampoline, lockdown).run()
 
 
-def _prepare_v8(trampoline: native.Trampoline, *, jitless: bool) -> str:
-    """Load V8 and go once through what each worker goes through; gives the runtime's source."""
+def _prepare_v8(trampoline: native.Trampoline, *, jitless: bool) -> runtime.Runtime:
+    """Load V8 and go once through what each worker goes through; gives the runtime's text."""
     surroundings.fix()
     if jitless:
         native.disable_compiler()
-    runtime = v8.runtime_source()
+    sources = runtime.read()
     v8.load()
-    v8.warm_up(runtime, trampoline)
+    v8.warm_up(sources.core, trampoline)
     rehearse_messages()
-    return runtime
+    forms.rehearse()
+    return sources
 
 
 def _tell_of(missing: Sequence[Layer], options: Sequence[str]) -> None:
@@ -104,9 +105,11 @@ def _give_up(why: str) -> Never:
 
 
 class _Zygote:
-    def __init__(self, control: socket.socket, runtime: str, trampoline: native.Trampoline, lockdown: Lockdown) -> None:
+    def __init__(
+        self, control: socket.socket, sources: runtime.Runtime, trampoline: native.Trampoline, lockdown: Lockdown
+    ) -> None:
         self._control = control
-        self._runtime = runtime
+        self._sources = sources
         self._trampoline = trampoline
         self._lockdown = lockdown
         self._poller = select.poll()
@@ -163,7 +166,7 @@ class _Zygote:
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         os.close(nothing)
-        serve(control, self._runtime, self._trampoline, self._lockdown, rehearsed=rehearsed)
+        serve(control, self._sources, self._trampoline, self._lockdown, rehearsed=rehearsed)
 
     def _reap(self, pidfd: int) -> None:
         pid = self._children.pop(pidfd)

@@ -8,9 +8,11 @@ TooltoolexecError
 ├── ProtocolError            the peer sent what the protocol does not allow; the connection is over
 ├── LocalProtocolError       this side was about to: a defect of the calling code
 ├── CodecError               a value that cannot cross to or from a program (also a ValueError)
+├── HandleReleased       the isolate of the function that was called has ended
 ├── AddressError             an address nobody can connect to or listen on (also a ValueError)
 └── ToolError                raised by a tool: its message is meant for the program
-    └── ToolNotFoundError    the dispatch has no such tool
+    ├── ToolNotFoundError    the dispatch has no such tool
+    └── HandleError          the program's own function, called by the host, threw
 """
 
 from __future__ import annotations
@@ -86,3 +88,14 @@ class ToolNotFoundError(ToolError):
     def __init__(self, tool: str) -> None:
         super().__init__(texts.compose(texts.TOOL_NOT_FOUND, tool=tool))
         self.tool = tool
+
+
+class HandleError(ToolError):
+    """A retained function threw, took too long, or gave what cannot cross. The message is the thrown error's.
+
+    Raised by a tool, it tells the program the same.
+    """
+
+
+class HandleReleased(TooltoolexecError):  # noqa: N818 - what happened, rather than a mistake
+    """A retained function is gone: its run's isolate has ended. The message says why, where that could be told."""

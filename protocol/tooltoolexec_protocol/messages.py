@@ -256,8 +256,22 @@ class Report(Message, tag="report", omit_defaults=True):
 
 
 AnyMessage = (
-    Hello | Welcome | Refused | Execute | Started | Calls | Requests | Answers | Invoke | Returns | Logs | Done
-    | Outcome | Unknown | Status | Report
+    Hello
+    | Welcome
+    | Refused
+    | Execute
+    | Started
+    | Calls
+    | Requests
+    | Answers
+    | Invoke
+    | Returns
+    | Logs
+    | Done
+    | Outcome
+    | Unknown
+    | Status
+    | Report
 )
 MESSAGE_TYPES: tuple[type[Message], ...] = (
     Hello, Welcome, Refused, Execute, Started, Calls, Requests, Answers, Invoke, Returns, Logs, Done,

@@ -18,7 +18,13 @@ DRAINING = "This daemon takes no more runs. Connect again."
 BUSY = "This client has too many connections open. Close some of them."
 STALLED = "The program is waiting for something that can never happen."
 UNSHOWABLE = "The program threw a value that cannot be shown."
+NO_MODULES = "Programs have no modules: import and export are not available."
 HANDLES_NOT_RETAINED = "Handles are not retained in this execution."
+HANDLE_NEEDS_FUNCTION = "__retainHandle takes a function."
+HANDLE_ARGUMENTS = "The arguments of a retained function are a JSON array."
+FUNCTION_RETURNED = "The function returned a function or a symbol, which cannot cross."
+NETWORK_CLOSED = "Network access is closed for this execution."
+REQUEST_FAILED = "The request failed (internal error)"
 FUNCTION_RESULT = "The program returned a function or a symbol, which cannot cross. The result is None."
 
 # Composed in the sandbox as well, so they are templates: `compose` fills the named places here, the runtime there.
@@ -28,7 +34,12 @@ CALLS = "The run allows {n} tool calls."
 PROVIDER_SOURCE = 'Provider "{name}" source failed: {message}'
 UNBOUND_SOURCE = "it does not bind the name {name}"
 DROPPED_LINES = "{n} more log lines were dropped: the run logs at most {m} bytes."
+UNAWAITED = "{call} was called and never awaited; it {ending}."
+MORE_UNAWAITED = "{n} more calls were never awaited."
 PENDING_PROMISE = "{path} is a promise. Await it before you pass it on or return it."
+HANDLES_AT_MOST = "A run retains at most {n} functions."
+UNKNOWN_HANDLE = "The run has no retained function {id}."
+HANDLE_OVERDUE = "The function did not return within {n} ms."
 TOO_DEEP = "The value is nested deeper than {n} levels."
 
 SANDBOX_TEXTS = {
@@ -36,13 +47,22 @@ SANDBOX_TEXTS = {
     "outsideEnvelope": OUTSIDE_ENVELOPE,
     "unshowable": UNSHOWABLE,
     "handlesNotRetained": HANDLES_NOT_RETAINED,
+    "networkClosed": NETWORK_CLOSED,
     "functionResult": FUNCTION_RESULT,
+    "handleNeedsFunction": HANDLE_NEEDS_FUNCTION,
+    "handleArguments": HANDLE_ARGUMENTS,
+    "functionReturned": FUNCTION_RETURNED,
+    "handlesAtMost": HANDLES_AT_MOST,
+    "unknownHandle": UNKNOWN_HANDLE,
+    "handleOverdue": HANDLE_OVERDUE,
     "toolNotFound": TOOL_NOT_FOUND,
     "payload": PAYLOAD,
     "calls": CALLS,
     "providerSource": PROVIDER_SOURCE,
     "unboundSource": UNBOUND_SOURCE,
     "droppedLines": DROPPED_LINES,
+    "unawaited": UNAWAITED,
+    "moreUnawaited": MORE_UNAWAITED,
     "pendingPromise": PENDING_PROMISE,
     "tooDeep": TOO_DEEP,
 }
@@ -67,6 +87,11 @@ def cpu(cpu_s: float) -> str:
 def memory(memory_mb: float) -> str:
     """The heap or the process outgrew its limit, in MiB."""
     return f"Execution ran out of memory (limit {memory_mb:g} MiB)."
+
+
+def handles_idle(idle_s: float) -> str:
+    """A retained run was released because nobody used it."""
+    return f"No handle was called for {idle_s:g} s, so the run's isolate was ended."
 
 
 def limit_over_maximum(name: str, asked: str, maximum: str) -> str:

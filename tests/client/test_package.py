@@ -13,7 +13,7 @@ from tooltoolexec_protocol import errors
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "client" / "tooltoolexec"
-DECLARING = ["embedded", "executor", "provider", "run", "shared", "version"]
+DECLARING = ["embedded", "executor", "handles", "provider", "run", "shared", "version"]
 FROM_PROTOCOL = {
     "ExecutionState", "Limits", "RESERVED_PROVIDER_NAMES", "create_envelope_dispatch", "parse_dispatch_arguments",
     "parse_for_dispatch", "stringify_for_dispatch",

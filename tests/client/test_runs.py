@@ -197,7 +197,7 @@ async def test_a_failing_on_log_is_one_warning_and_never_ends_the_run(daemon: Fa
 
 @pytest.mark.parametrize(
     "options",
-    [{"gate": object()}, {"runtime": object()}, {"outbound": object()}, {"retain_handles": True}],
+    [{"gate": object()}, {"runtime": object()}],
     ids=lambda options: next(iter(options)),
 )
 async def test_an_option_of_a_later_version_is_a_value_error(daemon: FakeDaemon, options: dict[str, Any]) -> None:
@@ -215,6 +215,7 @@ async def test_an_option_of_a_later_version_is_a_value_error(daemon: FakeDaemon,
         {"limits": {"wall_s": 1}},
         {"labels": {"a": 1}},
         {"on_log": 1},
+        {"outbound": 1},
         {"providers": [{"name": 5}]},
         {"providers": [{"name": "a", "tools": "abc"}]},
     ],

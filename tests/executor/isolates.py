@@ -8,9 +8,10 @@ import threading
 from typing import Any
 
 from tooltoolexec_executor import handover
-from tooltoolexec_executor.worker import native, v8
+from tooltoolexec_executor.worker import native, runtime, v8
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
+from tooltoolexec_executor.worker.web import Web
 from tooltoolexec_protocol.limits import DEFAULTS, EffectiveLimits
 from tooltoolexec_protocol.messages import Answers, Execute, ProviderSpec, encode
 
@@ -22,11 +23,13 @@ class Bench:
 
     def __init__(self) -> None:
         v8.load()
+        sources = runtime.read()
         self.faults: list[str] = []
-        self.isolate = Isolate(v8.runtime_source(), lambda: self.faults.append("fault"), native.Trampoline())
+        self.isolate = Isolate(sources.core, lambda: self.faults.append("fault"), native.Trampoline())
         self.isolate.on_complete = self._on_complete
         self.isolate.on_notify = self._on_notify
         self.mailbox = Mailbox(self.isolate.memory)
+        self.web = Web(sources.web, self.isolate, self.mailbox)
         self.records: list[str] = []
         self.threads: set[int] = set()
         self.notified = 0
@@ -34,7 +37,12 @@ class Bench:
 
     def start(self, code: str, *, limits: EffectiveLimits = DEFAULTS, **fields: Any) -> None:
         execute = Execute(id="0" * 32, code=code, providers=[ProviderSpec(name="store")], **fields)
-        self.isolate.evaluate(handover.script_of(execute, limits).text, 4)
+        script = handover.script_of(execute, limits).text
+        had_web = self.web.is_loaded
+        self.web.load_for(script, 5)
+        if self.web.is_loaded is not had_web:
+            self.wait()
+        self.isolate.evaluate(script, 4)
         self.isolate.call("rest", 3)
         self._until_rest(2)
 

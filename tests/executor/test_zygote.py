@@ -16,6 +16,7 @@ import trio
 from tooltoolexec_executor import supervise, zygote
 from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.worker import native
+from tooltoolexec_executor.worker.runtime import Runtime
 from tooltoolexec_executor.workers import WorkerGoneError
 
 
@@ -26,7 +27,7 @@ def forking() -> tuple[zygote._Zygote, socket.socket]:
     control, workers_end = socket.socketpair()
     with control, workers_end:
         socket.send_fds(ours, [zygote.WARM], [workers_end.fileno()])
-    return zygote._Zygote(theirs, "", cast("native.Trampoline", None), cast("Lockdown", None)), ours
+    return zygote._Zygote(theirs, Runtime("", b""), cast("native.Trampoline", None), cast("Lockdown", None)), ours
 
 
 def test_a_fork_that_fails_is_reported_and_ends_nobody(

@@ -14,7 +14,6 @@ import pytest
 from protocol.test_messages import SCRAPS, mutate
 from protocol.wire_examples import ID, WIRE
 from tooltoolexec_protocol.framing import frame
-from tooltoolexec_protocol.messages import Message
 
 SEED = int(os.environ.get("TOOLTOOLEXEC_FUZZ_SEED", "20260101"))
 FIRST = int(os.environ.get("TOOLTOOLEXEC_FUZZ_FIRST", "0"))
@@ -24,7 +23,6 @@ _FRAMES_A_SECOND = 400
 """Far fewer than the slowest fuzzer sends: what the longer mode may take follows from it."""
 
 LITERALS = {name: literal.encode() for name, (_, literal) in WIRE.items()}
-KINDS: dict[str, type[Message]] = {name: type(message) for name, (message, _) in WIRE.items()}
 
 frame_counts = pytest.mark.parametrize(
     "frames",

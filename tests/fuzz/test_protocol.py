@@ -12,7 +12,7 @@ from tooltoolexec_protocol.errors import LocalProtocolError, ProtocolError
 from tooltoolexec_protocol.framing import HEADER_BYTES, frame
 from tooltoolexec_protocol.messages import MESSAGE_TYPES, Message, decode
 
-from .frames import KINDS, LITERALS, Budget, Memory, frame_counts, hostile_body, hostile_frame, literal, pieces
+from .frames import LITERALS, Budget, Memory, frame_counts, hostile_body, hostile_frame, literal, pieces
 
 CODES = {"malformed", "unknown_message", "too_large", "unexpected"}
 GROWTH_MB = 64
@@ -50,9 +50,9 @@ def places(state: State, *, is_client: bool) -> tuple[dict[str, State], dict[str
     """Which messages may come and which may be said in a state, and where they lead; refusals only where all ends."""
     end = Connection(is_client=is_client, state=state)
     found: tuple[dict[str, State], dict[str, State]] = ({}, {})
-    for name, kind in KINDS.items():
+    for name, (message, _) in WIRE.items():
         for sender_is_client in (not is_client, is_client):
-            after = end._after(kind, sender_is_client=sender_is_client)
+            after = end._after(message, sender_is_client=sender_is_client)
             if after is not None and not name.startswith("refused"):
                 found[sender_is_client is is_client][name] = after
     return found

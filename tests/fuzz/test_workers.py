@@ -12,6 +12,7 @@ import trio.testing
 
 from protocol.wire_examples import ID
 from tooltoolexec_executor.runs import Runs
+from tooltoolexec_executor.worker.courier import RETAINED
 from tooltoolexec_executor.worker.main import FAULT, READY, TAKEN
 from tooltoolexec_executor.worker.watchdog import CANCELLED, COMPUTING, PARKED
 from tooltoolexec_executor.workers import Worker, WorkerGoneError
@@ -61,6 +62,7 @@ class HostileProcess:
         self.zygote = zygote
         self._chance = chance
         self.run_id = chance.randbytes(16).hex()
+        self.retained_idle_s = chance.choice([None, 0.1, 60.0])
 
     async def live(self, budget: Budget) -> None:
         with self._socket, self._worker.life, suppress(OSError):
@@ -89,7 +91,7 @@ class HostileProcess:
                 await trio.sleep(self._chance.choice([0, 0.01, 2, 30]))
         if self._chance.random() < 0.004:
             while True:
-                await self._socket.send(self._chance.choice([PARKED, b"\0"]) * 65536)
+                await self._socket.send(self._chance.choice([PARKED, RETAINED, b"\0"]) * 65536)
 
     async def _say(self, word: bytes, budget: Budget) -> None:
         budget.sent += 1
@@ -106,7 +108,7 @@ class HostileProcess:
             (2**32 - 1).to_bytes(4, "big") + b"x" * 60_000,
             self._chance.randbytes(self._chance.choice([1, 10, 60_000])),
             hostile_frame(self._chance, self.run_id),
-            self._chance.choice([PARKED, COMPUTING]) * self._chance.choice([1, 2, 1000]),
+            self._chance.choice([PARKED, COMPUTING, RETAINED]) * self._chance.choice([1, 2, 1000]),
         )
         return self._chance.choices(words, weights=[1, 1, 1, 1, 1, 2, 13])[0]
 
@@ -129,6 +131,7 @@ async def see_through(process: HostileProcess, worker: WatchedWorker, runs: Runs
             return False
     run = runs.add(process.run_id, "me", {}, EffectiveLimits(wall_s=0.5))
     assert run is not None
+    run.retained_idle_s = process.retained_idle_s
     await runs.attend(run, worker, states.append)
     assert set(states) <= {PARKED, COMPUTING}
     return True

@@ -1,4 +1,4 @@
-"""A program that replaces all it can reach meets nothing of the runtime's: its hooks are never asked.
+"""A program that replaces or deletes all it can reach meets nothing of the runtime's: its hooks are never asked.
 
 Every hook records and throws, so a use of one shows twice: in what was heard, and in what then did not work. What must
 come out is what comes out of the same program when it does not tamper.
@@ -33,6 +33,8 @@ def fields_of_the_runtime() -> list[str]:
 
 TAMPERINGS = {
     "every function it can reach": program("walk") + program("replace_functions"),
+    "every parent": program("walk") + program("replace_parents"),
+    "all by deleting it": program("walk") + program("delete_all"),
     "every field it could inherit": f"const fields = {fields_of_the_runtime()};" + program("inherit_fields"),
 }
 
@@ -40,7 +42,9 @@ TAMPERINGS = {
 async def outcome_of(executor: Executor, tampering: str, ending: str, *, tampers: bool) -> dict[str, Any]:
     # Both programs have the same text but for one digit, so that the places in their stacks are the same.
     tamper = f"if ({int(tampers)}) {{ {TAMPERINGS[tampering]} }}"
-    code = f"async () => {{ {program('prepare')} {tamper} {program('use')} {ENDINGS[ending]} }}"
+    prepare = program("prepare") + program("prepare_globals")
+    use = program("use") + program("use_globals")
+    code = f"async () => {{ {prepare} {tamper} {use} {ENDINGS[ending]} }}"
     run = await executor.execute(code, STORE, dispatch=answer_one, limits=LIMITS)
     return {"result": run.result, "failure": run.failure, "logs": run.logs}
 
@@ -49,16 +53,24 @@ async def outcome_of(executor: Executor, tampering: str, ending: str, *, tampers
 @pytest.mark.parametrize("tampering", TAMPERINGS)
 async def test_no_hook_is_asked_and_nothing_changes(executor: Executor, tampering: str, ending: str) -> None:
     untouched = await outcome_of(executor, tampering, ending, tampers=False)
-    assert untouched["logs"][-1] == "heard [Object: null prototype] { count: 0 }"
+    assert untouched["logs"][-1] == "heard of globals [Object: null prototype] { count: 0 }"
     if ending == "returns":
         assert (untouched["result"]["thrown"], untouched["result"]["fired"]) == (0, 3)
+        assert "an error" not in [value for value in untouched["result"].values() if isinstance(value, str)]
     assert await outcome_of(executor, tampering, ending, tampers=True) == untouched
 
 
-@pytest.mark.parametrize("tampering", TAMPERINGS)
+@pytest.mark.parametrize("tampering", [name for name in TAMPERINGS if "deleting" not in name])
 async def test_the_hooks_are_there(executor: Executor, tampering: str) -> None:
     """Otherwise the test above shows nothing."""
-    uses = "try { [1].map(String) } catch {} try { ({}).settled } catch {}"
+    uses = "try { [1].map(String) } catch {} try { ({}).settled } catch {} try { Map.absent } catch {}"
     code = f"async () => {{ {program('prepare')} {TAMPERINGS[tampering]} {uses} return heard.count }}"
     run = await executor.execute(code, STORE, dispatch=answer_one, limits=LIMITS)
     assert run.result == 1, run.failure
+
+
+async def test_all_is_deleted(executor: Executor) -> None:
+    deletes = program("prepare") + TAMPERINGS["all by deleting it"]
+    code = f"async () => {{ {deletes} return [typeof URL, typeof [].map] }}"
+    run = await executor.execute(code, STORE, dispatch=answer_one, limits=LIMITS)
+    assert run.result == ["undefined", "undefined"], run.failure

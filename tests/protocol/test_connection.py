@@ -98,7 +98,8 @@ def test_questions_may_be_asked_before_the_run() -> None:
     by_tag = {tag_of(type(message)): message for message in EXAMPLES}
     client, daemon = Connection(is_client=True), Connection(is_client=False)
     conversation = (
-        "hello welcome status report outcome unknown outcome done execute started calls requests logs answers invoke returns done"
+        "hello welcome status report outcome unknown outcome done execute started calls requests logs answers "
+        "invoke returns done"
     ).split()
     for tag in conversation:
         sender, receiver = (client, daemon) if tag in FROM_CLIENT else (daemon, client)

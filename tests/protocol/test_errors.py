@@ -14,7 +14,7 @@ def drawn() -> dict[str, str]:
     tree: dict[str, str] = {}
     above: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"([│├└─ ]*)(\w+Error)\b", line)
+        found = re.match(r"([│├└─ ]*)(\w+(?:Error|Released))\b", line)
         if found is None:
             continue
         depth = len(found[1]) // 4

@@ -36,7 +36,7 @@ from tooltoolexec_protocol.messages import (
 ID = "3f2a9c0d5b7e41868c1d2e3f4a5b6c7d"
 REFUSAL_CODES = (
     "version", "malformed", "too_large", "unknown_message", "unexpected", "duplicate_run", "shutdown", "deadline",
-    "unauthorized", "forbidden", "draining", "busy",
+    "unauthorized", "forbidden", "draining", "busy", "released",
 )  # fmt: skip
 
 _DEFAULTS = '{"wall_s":30.0,"cpu_s":10.0,"memory_mb":128,"payload_bytes":4194304,"log_bytes":262144,"calls":1000}'

@@ -24,7 +24,7 @@ def result_text(value: Any) -> str:
 def run_text(run: Run) -> str:
     """The whole run as one JSON object in one line."""
     fields = asdict(run) | {"failure": msgspec.to_builtins(run.failure), "stats": _fields(run.stats)}
-    return _json({name: fields[name] for name in fields if name not in ("record", "retained")}, indent=None)
+    return _json({name: fields[name] for name in fields if name not in ("record", "retained", "_context")}, indent=None)
 
 
 def failure_text(failure: Failure, file: str) -> str:

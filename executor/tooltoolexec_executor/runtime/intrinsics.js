@@ -13,6 +13,7 @@ const ReflectGet = Reflect.get;
 const ReflectOwnKeys = Reflect.ownKeys;
 const ReflectDefineProperty = Reflect.defineProperty;
 const ReflectGetPrototypeOf = Reflect.getPrototypeOf;
+const ReflectSetPrototypeOf = Reflect.setPrototypeOf;
 const ReflectGetOwnPropertyDescriptor = Reflect.getOwnPropertyDescriptor;
 const ReflectConstruct = Reflect.construct;
 

@@ -23,11 +23,13 @@ const IN_WIDTH = 4;
 const DROPPED_LINES = 5;
 const SENT_CALLS = 6;
 const COMMAND = 7;
+const PENDING_INVOCATIONS = 8;
 
 // Commands.
 const SETTLE = 0;
 const FEED = 1;
 const WAITS = 2;
+const WEB = 3;
 
 // Write `text` behind the head and publish it; a text larger than the area leaves in parts.
 function post(text) {

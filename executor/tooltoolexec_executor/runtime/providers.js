@@ -3,18 +3,13 @@
 // The calls on their way, by number: whose they are, and what takes the answer's envelope text.
 let pendingCalls;
 
-// Give a promise a `constructor` of its own, so that `await` on it asks no prototype a program could have changed.
-function ownConstructor(promise) {
-  ReflectDefineProperty(promise, "constructor", { __proto__: null, value: PromiseConstructor });
-  return promise;
-}
-
-const ownPromise = (executor) => ownConstructor(new PromiseConstructor(executor));
-
 const errorEnvelope = (message) => '{"error":' + quote(message) + "}";
 
+const quotedNames = (provider, tool) => quote(provider) + "," + quote(tool);
+
 // Send one call and promise the envelope's text. Throws what stops a call at the call site.
-function sendCall(provider, tool, argsText) {
+function sendCall(call, argsText) {
+  const { provider, tool } = call;
   if (run.settled) return ownPromise((resolve) => resolve(errorEnvelope(TEXTS.completed)));
   if (!run.hasDispatch) {
     return ownPromise((resolve) => resolve(errorEnvelope(compose(TEXTS.toolNotFound, "tool", tool))));
@@ -30,11 +25,12 @@ function sendCall(provider, tool, argsText) {
   const number = ++run.calls;
   words[SENT_CALLS] = number;
   const promise = ownPromise((resolve) => {
-    MapSet(pendingCalls, number, { __proto__: null, provider, tool, resolve });
+    call.resolve = resolve;
+    MapSet(pendingCalls, number, call);
   });
   // Last, because near the end of the stack any of this may throw: what left was then registered.
   try {
-    post("c[" + number + "," + quote(provider) + "," + quote(tool) + "," + quote(argsText) + "]\n");
+    post("c[" + number + "," + (call.names ?? quotedNames(provider, tool)) + "," + quote(argsText) + "]\n");
   } catch (error) {
     MapDelete(pendingCalls, number);
     throw error;
@@ -82,8 +78,36 @@ function payloadOf(value) {
   return stringifyValue(value, "argument 1") ?? "{}";
 }
 
+// What a call gives. Asynchronous from its first step: whatever goes wrong, the promise says it.
+const answerOf = async (call, args, positional) => {
+  try {
+    const argsText = positional ? stringifyArguments(args) : payloadOf(args.length > 0 ? args[0] : undefined);
+    const value = openEnvelope(await sendCall(call, argsText));
+    call.ending = "finished";
+    return value;
+  } catch (error) {
+    call.failed(error);
+    throw error;
+  }
+};
+
+const MOST_FUNCTIONS = 1000;
+const AsyncFunctionPrototype = ReflectGetPrototypeOf(answerOf);
+
+// An async function to all appearances, only that the promise it gives is watched.
+function toolFunction(provider, tool, positional) {
+  const names = quotedNames(provider, tool); // Once for all its calls.
+  const made = (...args) => {
+    const call = new Call(provider, tool, names);
+    return watch(answerOf(call, args, positional), call);
+  };
+  ReflectSetPrototypeOf(made, AsyncFunctionPrototype);
+  return made;
+}
+
 function makeProvider(spec) {
   const { name, positional } = spec;
+  const functions = new MapConstructor(); // By the key they were read under, because each is costly to make.
   const aliases = { __proto__: null };
   for (let i = 0; i < spec.aliases.length; i++) aliases[spec.aliases[i][0]] = spec.aliases[i][1];
   const handler = {
@@ -92,11 +116,11 @@ function makeProvider(spec) {
       if (hasOwn(target, key)) return ReflectGet(target, key, receiver);
       if (typeof key === "symbol" || key === "then") return undefined;
       if (key === "toJSON" && codecDepth > 0) return undefined;
-      const tool = hasOwn(aliases, key) ? aliases[key] : key;
-      return async (...args) => {
-        const argsText = positional ? stringifyArguments(args) : payloadOf(args.length > 0 ? args[0] : undefined);
-        return openEnvelope(await sendCall(name, tool, argsText));
-      };
+      const known = MapGet(functions, key);
+      if (known !== undefined) return known;
+      const made = toolFunction(name, hasOwn(aliases, key) ? aliases[key] : key, positional);
+      if (MapSize(functions) < MOST_FUNCTIONS) MapSet(functions, key, made);
+      return made;
     },
   };
   return noted(new ProxyConstructor({}, handler));
@@ -111,8 +135,12 @@ function protocolFault(code, message) {
 const isAnswer = (answer) =>
   ArrayIsArray(answer) && answer.length === 2 && typeof answer[0] === "number" && typeof answer[1] === "string";
 
-// The answers in the message Python left; undefined, and the fault told, when it is not what the protocol allows.
-function readAnswers(text) {
+const isInvocation = (invocation) =>
+  ArrayIsArray(invocation) && invocation.length === 3 && NumberIsFinite(invocation[0]) && invocation[0] % 1 === 0 &&
+  typeof invocation[1] === "string" && typeof invocation[2] === "string";
+
+// The message Python left; undefined, and the fault told, when it is not what the protocol allows.
+function readClientMessage(text) {
   let message;
   try {
     message = JSONParse(text);
@@ -122,23 +150,41 @@ function readAnswers(text) {
   if (typeof message !== "object" || message === null || !hasOwn(message, "type") || typeof message.type !== "string") {
     return protocolFault("malformed", 'The frame is no object with a text field "type".');
   }
-  if (message.type !== "answers") {
+  if (message.type !== "answers" && message.type !== "invoke") {
     const known = message.type === "hello" || message.type === "execute" || message.type === "outcome" || message.type === "status";
     const code = known ? "unexpected" : "unknown_message";
     return protocolFault(code, "A running program takes answers, not a message of type " + quote(StringSlice(message.type, 0, 40)) + ".");
+  }
+  if (message.type === "invoke") {
+    const invocations = hasOwn(message, "invocations") ? message.invocations : undefined;
+    if (!ArrayIsArray(invocations)) {
+      return protocolFault("malformed", "The invoke message has no array \"invocations\".");
+    }
+    for (let i = 0; i < invocations.length; i++) {
+      if (!isInvocation(invocations[i])) {
+        return protocolFault("malformed", "An invocation is [number, text, text].");
+      }
+    }
+    return message;
   }
   const answers = hasOwn(message, "answers") ? message.answers : undefined;
   if (!ArrayIsArray(answers)) return protocolFault("malformed", "The answers message has no array \"answers\".");
   for (let i = 0; i < answers.length; i++) {
     if (!isAnswer(answers[i])) return protocolFault("malformed", "An answer is [number, text].");
   }
-  return answers;
+  return message;
 }
 
-// Settle the calls that the message answers. One that nobody waits for is dropped: it may be late, or given twice.
-function takeAnswers(text) {
-  const answers = readAnswers(text);
-  if (answers === undefined) return;
+// Do what the client's message asks for.
+function takeClientMessage(text) {
+  const message = readClientMessage(text);
+  if (message === undefined) return;
+  if (message.type === "answers") takeAnswers(message.answers);
+  else takeInvocations(message.invocations);
+}
+
+// Settle the calls that are answered. One that nobody waits for is dropped: it may be late, or given twice.
+function takeAnswers(answers) {
   for (let i = 0; i < answers.length; i++) {
     const call = MapGet(pendingCalls, answers[i][0]);
     if (call === undefined) continue;
@@ -165,12 +211,10 @@ function makeEntryScope() {
     __proto__: null,
     console: programConsole,
     // `await`, because an async function that returns a promise asks that promise's `then`.
-    __dispatch: async (provider, tool, args) => await sendCall(`${provider}`, `${tool}`, `${args}`),
+    __dispatch: async (provider, tool, args) => await sendCall(new Call(`${provider}`, `${tool}`), `${args}`),
     __stringifyForDispatch: stringifyForDispatch,
     __parseForDispatch: (text) => parseForDispatch(`${text}`),
-    __retainHandle: () => {
-      throw new ErrorConstructor(TEXTS.handlesNotRetained);
-    },
+    __retainHandle: retainHandle,
     proxy: (index) => makeProvider(run.providers[index]),
     source: (index) => {
       run.source = index;

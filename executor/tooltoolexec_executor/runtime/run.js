@@ -9,20 +9,29 @@ function awaitScript() {
   run = {
     __proto__: null,
     settled: true, // Until it is entered.
+    retains: false, // Whether the host asked for handles.
+    retained: false, // Settled, and living on for them.
     hasDispatch: false,
+    hasOutbound: false,
     payloadLimit: Infinity,
     logLimit: Infinity,
     callLimit: Infinity,
+    wallLimit: Infinity, // Of one invocation of a handle, in milliseconds.
     calls: 0,
     linesBefore: 0,
+    lines: Infinity, // The program's, where statements of the entry stand after it.
+    movedLine: 0, // Where the worker inserted `return `, and before which column; 0 for nowhere.
+    movedColumn: 0,
     providers: undefined,
     hasProgram: false,
     source: -1, // The provider whose own source runs, -1 for none.
     warnings: "",
   };
   pendingCalls = new MapConstructor();
-  timers = new TimerHeap();
+  timers = new Timers();
+  forgetCalls();
   inboundParts = "";
+  resetHandles();
   resetConsole();
   entry = makeEntryScope();
   defineGlobal("__enter", enter);
@@ -32,20 +41,28 @@ function takeJob(job) {
   words[PENDING_CALLS] = words[SENT_CALLS] = words[DROPPED_LINES] = 0;
   words[TIMER_DELAY] = -1;
   run.settled = false;
+  startClock();
   run.hasDispatch = job.dispatch;
+  run.hasOutbound = job.outbound;
   run.payloadLimit = job.limits.payload ?? Infinity;
   run.logLimit = job.limits.logs ?? Infinity;
   run.callLimit = job.limits.calls ?? Infinity;
+  run.wallLimit = job.limits.wallMs ?? Infinity;
+  run.retains = job.retainHandles;
   run.linesBefore = job.linesBefore;
   run.providers = job.providers;
 }
 
-function finish(fields) {
+function finish(fields, retained = false) {
   run.settled = true;
-  post("d" + fields + (run.warnings === "" ? "" : ',"warnings":[' + run.warnings + "]") + "\n");
-  notify(); // Comes back only from a rehearsal, which the real run follows.
-  awaitScript();
+  warnUnawaited();
+  run.retained = retained;
+  post((retained ? "h" : "d") + fields + (run.warnings === "" ? "" : ',"warnings":[' + run.warnings + "]") + "\n");
+  notify(); // Comes back from a rehearsal, which the real run follows, and where the isolate lives on.
+  if (!retained) awaitScript();
 }
+
+const finishWith = (result) => finish('"result":' + result, run.retains);
 
 const fail = (kind, message, thrown) => finish('"failure":' + failureText(kind, message, thrown));
 
@@ -68,13 +85,13 @@ function succeed(value) {
   }
   if (text === undefined) {
     if (value !== undefined) warn(TEXTS.functionResult);
-    return finish('"result":null');
+    return finishWith("null");
   }
   if (text.length * 3 > run.payloadLimit) {
     const bytes = utf8Length(text);
     if (bytes > run.payloadLimit) return fail("payload", compose(TEXTS.payload, "n", bytes, "m", run.payloadLimit));
   }
-  finish('"result":' + text);
+  finishWith(text);
 }
 
 function failSource(spec, error) {
@@ -131,9 +148,16 @@ function enter(jobText, body) {
 }
 awaitScript();
 
-function runProgram(evaluate) {
+// Where the program is no expression but statements, `evaluate` gives a function of them, and the rest their places.
+function runProgram(evaluate, lines, movedLine, movedColumn) {
   if (run.hasProgram) return;
   run.hasProgram = true;
+  const hasStatements = lines !== undefined;
+  if (hasStatements) {
+    run.lines = lines;
+    run.movedLine = movedLine;
+    run.movedColumn = movedColumn;
+  }
   // The program can name the entry object. What is left of it are functions the program has anyway.
   delete entry.proxy;
   delete entry.source;
@@ -144,34 +168,42 @@ function runProgram(evaluate) {
   } catch (error) {
     return fail("program", thrownMessage(error), error);
   }
-  settleProgram(program);
+  settleProgram(program, hasStatements);
 }
 
 const isPlainPromise = (value) =>
   typeof value === "object" && value !== null && !WeakSetHas(knownProxies, value) &&
   ReflectGetPrototypeOf(value) === PromisePrototype;
 
-const settleProgram = async (program) => {
+const settleProgram = async (program, hasStatements) => {
   let value;
   try {
     value = typeof program === "function" ? program() : program;
     value = await (isPlainPromise(value) ? ownConstructor(value) : value);
+    if (hasStatements && typeof value === "function") {
+      // The function that statements end with is the program, as one that stands alone is.
+      value = value();
+      value = await (isPlainPromise(value) ? ownConstructor(value) : value);
+    }
   } catch (error) {
     return fail("program", thrownMessage(error), error);
   }
   succeed(value);
 };
 
-// The command SETTLE: an answer has come, or a timer may be due.
+// The command SETTLE: a message has come, or a timer may be due.
 function settle() {
   const text = takeMessage();
-  if (text !== "") takeAnswers(text);
-  if (!run.settled) fireDueTimer();
+  if (text !== "") takeClientMessage(text);
+  endOverdueInvocations();
+  if (!run.settled || run.retained) fireDueTimer();
 }
 
 // Python calls `rest` after each step; it runs once the step's microtasks are done.
 function rest() {
-  words[TIMER_DELAY] = timerDelay();
+  const timer = timerDelay();
+  const invocation = invocationDelay();
+  words[TIMER_DELAY] = timer < 0 || (invocation >= 0 && invocation < timer) ? invocation : timer;
 }
 
 // One function for all but `rest`, so that the worker fetches two handles while it starts and not five.
@@ -183,7 +215,15 @@ function step() {
       return feed();
     case WAITS:
       return postWaits();
+    case WEB:
+      return evaluateWeb();
   }
 }
+
+// The second part of the runtime, before there is a program. A direct eval: the text stands in the scope of this file.
+function evaluateWeb() {
+  eval(takeMessage());
+}
+nameBuiltins();
 
 return { __proto__: null, step, rest };

@@ -1,47 +1,89 @@
-// setTimeout, setInterval and their clears, over the worker's clock. The worker waits; one due timer fires a step, so
-// that microtasks run between two of them.
+// setTimeout, setInterval and their clears, and queueMicrotask, over the worker's clock. The worker waits; one due timer
+// fires a step, so that microtasks run between two of them.
 
 const LONGEST_DELAY = 2 ** 31 - 1;
 
-// A binary heap by due time, then by age. Slot n's children are 2n and 2n+1; slot 0 is unused. Heap and index are
-// keyed objects without a prototype, because growing an array could reach a setter.
-class TimerHeap {
+// The timers by id, and in a binary heap by due time, then by the order in which they were set. Slot n's children are 2n
+// and 2n+1; slot 0 is unused. A timer knows its slot, so that one cleared leaves at once. Slots are a keyed object
+// without a prototype, because growing an array could reach a setter.
+//
+// Near the end of the stack any call may throw and leave the heap half changed. The index, which one call changes, is
+// what counts then: the heap is made anew from it before it is next used.
+class Timers {
+  byId = new MapConstructor();
   slots = { __proto__: null };
   size = 0;
+  isWhole = true;
   lastId = 0;
-  byId = new MapConstructor();
+  lastOrder = 0;
+  firing = undefined;
 
+  // The clock may have ticked between two timers set together: at one due time the shorter wait comes first.
   earlier(a, b) {
-    return a.due < b.due || (a.due === b.due && a.order < b.order);
+    if (a.due !== b.due) return a.due < b.due;
+    return a.wait !== b.wait ? a.wait < b.wait : a.order < b.order;
+  }
+
+  place(timer, slot) {
+    this.slots[slot] = timer;
+    timer.slot = slot;
+  }
+
+  // Put `timer` where it belongs from the free `slot` upwards.
+  rise(timer, slot) {
+    for (let up = slot >> 1; up > 0 && this.earlier(timer, this.slots[up]); up = slot >> 1) {
+      this.place(this.slots[up], slot);
+      slot = up;
+    }
+    this.place(timer, slot);
+  }
+
+  // Put `timer` where it belongs from the free `slot` downwards.
+  sink(timer, slot) {
+    for (let down = slot * 2; down <= this.size; down = slot * 2) {
+      if (down < this.size && this.earlier(this.slots[down + 1], this.slots[down])) down++;
+      if (!this.earlier(this.slots[down], timer)) break;
+      this.place(this.slots[down], slot);
+      slot = down;
+    }
+    this.place(timer, slot);
+  }
+
+  mend() {
+    if (this.isWhole) return;
+    this.slots = { __proto__: null };
+    this.size = 0;
+    MapForEach(this.byId, (timer) => this.rise(timer, ++this.size));
+    this.isWhole = true;
   }
 
   add(timer) {
-    let slot = ++this.size;
-    for (let up = slot >> 1; up > 0 && this.earlier(timer, this.slots[up]); up = slot >> 1) {
-      this.slots[slot] = this.slots[up];
-      slot = up;
-    }
-    this.slots[slot] = timer;
+    this.mend();
+    timer.order = ++this.lastOrder;
+    this.isWhole = false;
+    this.rise(timer, ++this.size);
+    MapSet(this.byId, timer.id, timer);
+    this.isWhole = true;
   }
 
-  // The earliest timer that was not cleared, still in the heap; undefined when there is none.
-  first() {
-    while (this.size > 0 && this.slots[1].cleared) this.removeFirst();
-    return this.size > 0 ? this.slots[1] : undefined;
-  }
-
-  removeFirst() {
+  remove(timer) {
+    this.mend();
+    this.isWhole = false;
+    MapDelete(this.byId, timer.id);
+    const { slot } = timer;
     const last = this.slots[this.size];
-    delete this.slots[this.size--];
-    if (this.size === 0) return;
-    let slot = 1;
-    for (let down = 2; down <= this.size; down = slot * 2) {
-      if (down < this.size && this.earlier(this.slots[down + 1], this.slots[down])) down++;
-      if (!this.earlier(this.slots[down], last)) break;
-      this.slots[slot] = this.slots[down];
-      slot = down;
+    this.slots[this.size--] = undefined;
+    if (last !== timer) {
+      if (slot > 1 && this.earlier(last, this.slots[slot >> 1])) this.rise(last, slot);
+      else this.sink(last, slot);
     }
-    this.slots[slot] = last;
+    this.isWhole = true;
+  }
+
+  // The earliest timer; undefined when there is none.
+  first() {
+    this.mend();
+    return this.size > 0 ? this.slots[1] : undefined;
   }
 }
 
@@ -52,43 +94,37 @@ function delayOf(delay) {
   return number >= 1 && number <= LONGEST_DELAY ? number - (number % 1) : 1;
 }
 
-function startTimer(callback, delay, args, every) {
+function startTimer(callback, delay, args, repeats) {
   if (typeof callback !== "function") throw new TypeErrorConstructor("The callback of a timer must be a function.");
-  const id = ++timers.lastId;
   const wait = delayOf(delay);
-  const timer = { __proto__: null, id, order: id, due: DateNow() + wait, every: every ? wait : 0, callback, args };
-  timer.cleared = false;
-  MapSet(timers.byId, id, timer);
-  timers.add(timer);
+  const id = ++timers.lastId;
+  timers.add({ __proto__: null, id, wait, due: DateNow() + wait, order: 0, slot: 0, repeats, callback, args });
   return id;
 }
 
-// An arrow function, as all that programs are given: no prototype, no constructor.
-const clearTimer = (id) => {
-  const timer = typeof id === "number" ? MapGet(timers.byId, id) : undefined;
-  if (timer === undefined) return;
-  timer.cleared = true;
-  timer.callback = timer.args = undefined;
-  MapDelete(timers.byId, id);
-};
+function clearTimer(id) {
+  if (typeof id === "string") id = +id;
+  const timer = MapGet(timers.byId, id);
+  if (timer !== undefined) timers.remove(timer);
+  else if (timers.firing !== undefined && timers.firing.id === id) timers.firing.repeats = false;
+}
 
-// Fire the earliest timer if it is due. An exception in it is the program's, and like a rejection nobody awaits.
+// Fire the earliest timer if it is due. An exception in it is the program's, and like a rejection nobody awaits. An
+// interval counts from the end of its callback.
 function fireDueTimer() {
   const timer = timers.first();
   if (timer === undefined || timer.due > DateNow()) return;
-  timers.removeFirst();
-  const { callback, args } = timer;
-  if (timer.every > 0) {
-    timer.due = DateNow() + timer.every;
-    timer.order = ++timers.lastId;
-    timers.add(timer);
-  } else {
-    MapDelete(timers.byId, timer.id);
-  }
+  timers.remove(timer);
+  timers.firing = timer;
   try {
-    ReflectApply(callback, undefined, args);
+    ReflectApply(timer.callback, undefined, timer.args);
   } catch (error) {
     noticeUncaught(error);
+  }
+  timers.firing = undefined;
+  if (timer.repeats) {
+    timer.due = DateNow() + timer.wait;
+    timers.add(timer);
   }
 }
 
@@ -98,13 +134,20 @@ function timerDelay() {
   return timer === undefined ? -1 : MathMax(0, timer.due - DateNow());
 }
 
-const defineGlobal = (name, value) =>
-  ReflectDefineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+function defineGlobal(name, value) {
+  // A function written where it is passed has no name yet.
+  if (typeof value === "function" && value.name === "") {
+    ReflectDefineProperty(value, "name", { __proto__: null, value: name });
+  }
+  const descriptor = { __proto__: null, value, writable: true, enumerable: false, configurable: true };
+  return ReflectDefineProperty(globalThis, name, descriptor);
+}
 
+// Arrow functions, as all that programs are given: no prototype, no constructor.
 defineGlobal("setTimeout", (callback, delay, ...args) => startTimer(callback, delay, args, false));
 defineGlobal("setInterval", (callback, delay, ...args) => startTimer(callback, delay, args, true));
-defineGlobal("clearTimeout", clearTimer);
-defineGlobal("clearInterval", clearTimer);
+defineGlobal("clearTimeout", (id) => clearTimer(id));
+defineGlobal("clearInterval", (id) => clearTimer(id));
 defineGlobal("queueMicrotask", (callback) => {
   if (typeof callback !== "function") throw new TypeErrorConstructor("queueMicrotask needs a function.");
   const run = async () => {

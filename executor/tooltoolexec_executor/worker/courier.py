@@ -1,5 +1,8 @@
 """From the mailbox's records to the protocol's frames, and the one outcome of the run.
 
+    under way ──outcome──▶ settled: nothing follows
+        └──outcome, retained──▶ retained: returns and log lines ──released──▶ settled
+
 Both of the worker's threads deliver: the isolate's when it rests, the watchdog's while JavaScript is busy. One lock
 keeps the order, and makes the first outcome the only one.
 """
@@ -29,6 +32,9 @@ _KIND = itemgetter(0)
 _LONGEST_REPORT = 128 * 1024
 _SHORT_MESSAGE = 10_000
 
+RETAINED = b"H"
+"""To the daemon: the run worked, and its isolate lives on for its handles. Told again when they are used."""
+
 
 class Courier:
     """What one run sends. `control` is the socket to the daemon, which hears of every failure."""
@@ -46,18 +52,26 @@ class Courier:
         self._begun = time.monotonic()
         self._cpu_before = time.process_time()
         self._settled_at: float | None = None
+        # When a retained run was used last: at its outcome, then at each end of an invocation. None for any other.
+        self._used_at: float | None = None
         self._has_reported = False
         self._special: str | None = None
         channel.push(frame(encode(Started(id=facts.id, queued_s=facts.queued_s))))
 
     @property
     def settled_at(self) -> float | None:
-        """The monotonic time of the outcome, None before it.
+        """The monotonic time from which nothing follows: the outcome's, or the release's of a retained run.
 
         Under the lock: whoever asks waits for an outcome that is being written, and does not take its half for none.
         """
         with self._lock:
             return self._settled_at
+
+    @property
+    def used_at(self) -> float | None:
+        """When a retained run was used last, in monotonic time; None for a run that is not retained."""
+        with self._lock:
+            return self._used_at
 
     @property
     def wall_s(self) -> float:
@@ -72,18 +86,25 @@ class Courier:
     def deliver(self, *, isolate_rests: bool) -> str | None:
         """Turn the records written so far into frames on the channel.
 
-        Returns the first record that is no frame (kinds `w` and `x`), if any and if the isolate rests: only its thread
-        can do something about it, whoever collects it.
+        Returns the first record that is no frame (kinds `w`, `x` and `r`), if any and if the isolate rests: only its
+        thread can do something about it, whoever collects it.
         """
         with self._lock:
             records = self._mailbox.collect(isolate_rests=isolate_rests)
             for kind, same in groupby(records, _KIND):
                 if kind == "c":
                     self._push('{"type":"calls","calls":[', same)
+                elif kind == "q":
+                    self._push('{"type":"requests","requests":[', same)
                 elif kind == "l":
                     self._push('{"type":"logs","lines":[', same)
+                elif kind == "v":
+                    self._push('{"type":"returns","returns":[', same)
+                    self._note_use()
                 elif kind == "d":
                     self._settle(next(same)[1:])
+                elif kind == "h":
+                    self._retain(next(same)[1:])
                 else:
                     self._special = next(same)
             if not isolate_rests:
@@ -92,16 +113,31 @@ class Courier:
             return special
 
     def fail(self, kind: str, message: str, *, detail: Any = None, **position: Any) -> None:
-        """The outcome when the runtime cannot give it; what was written before goes first. A second one is dropped."""
+        """The outcome when the runtime cannot give it; what was written before goes first. A second one is dropped.
+
+        A retained run has its outcome: it is released, for the same reason.
+        """
         with self._lock:
             self.deliver(isolate_rests=False)
+            if self._used_at is not None:
+                self.release(message)
+                return
             failure = Failure(kind=kind, message=message, detail=detail, **position)
             self._settle('"failure":' + json.dumps(msgspec.to_builtins(failure)))
+
+    def release(self, reason: str) -> None:
+        """End a retained run: nothing follows but the reason."""
+        with self._lock:
+            if self._settled_at is None:
+                self._channel.push(frame(encode(Refused(code="released", message=reason))))
+                self._settled_at = time.monotonic()
 
     def refuse(self, code: str, message: str) -> None:
         """The client broke the protocol: tell it, and tell the daemon that the run is lost."""
         with self._lock:
-            if self._settled_at is None:
+            if self._used_at is not None:
+                self.release(message)
+            elif self._settled_at is None:
                 self._channel.push(frame(encode(Refused(code=code, message=message))))
                 self._has_reported = True
                 failure = Failure(kind="crashed", message=texts.CRASHED, detail={"refused": message})
@@ -114,18 +150,42 @@ class Courier:
             self._channel.push(frame(_bytes_of(body)))
 
     def _settle(self, fields: str) -> None:
-        if self._settled_at is not None:
+        if self._settled_at is not None or self._used_at is not None:
             return
+        body = self._push_outcome(fields)
+        if fields.startswith('"failure"'):
+            self._has_reported = True
+            self._report(body if len(body) <= _LONGEST_REPORT else self._short(body))
+        self._settled_at = time.monotonic()
+
+    def _retain(self, fields: str) -> None:
+        if self._settled_at is None and self._used_at is None:
+            self._push_outcome(fields + ',"retained":true')
+            self._has_reported = True  # What becomes of the isolate is no part of the outcome.
+            self._used_at = time.monotonic()
+            self.tell_retained()
+
+    def _note_use(self) -> None:
+        if self._used_at is not None:
+            self._used_at = time.monotonic()
+
+    def tell_retained(self) -> bool:
+        """Tell the daemon that the run is retained, and in use; whether that was possible without waiting."""
+        self._channel.announce()
+        try:
+            self._control.send(RETAINED, socket.MSG_DONTWAIT)
+        except OSError:
+            return False
+        return True
+
+    def _push_outcome(self, fields: str) -> bytes:
         dropped = self._mailbox.dropped_lines
         if dropped:
             line = texts.compose(texts.DROPPED_LINES, n=dropped, m=round(self._facts.log_bytes or 0))
             self._push('{"type":"logs","lines":[', ["l" + json.dumps(["warn", line])])
         body = _bytes_of(f'{{"type":"done","id":"{self._facts.id}",{fields},"stats":{self._stats()}}}')
         self._channel.push(frame(body))
-        if fields.startswith('"failure"'):
-            self._has_reported = True
-            self._report(body if len(body) <= _LONGEST_REPORT else self._short(body))
-        self._settled_at = time.monotonic()
+        return body
 
     def _short(self, body: bytes) -> bytes:
         """A failure too long for the daemon to keep, without what makes it long."""

@@ -1,7 +1,8 @@
 """The mailbox from Python's side: records out of the isolate's buffer, text into it. Its other half is mailbox.js.
 
-A record is a kind letter, JSON text and a newline: `c` a call, `l` a log line, `d` the outcome's fields, `w` the calls
-the program waits for, `x` a message of the client that the protocol does not allow.
+A record is a kind letter, JSON text and a newline: `c` a call, `l` a log line, `v` the end of an invocation, `d` the
+outcome's fields, `h` those of one after which the isolate lives on for its handles, `w` the calls the program waits
+for, `x` a message of the client that the protocol does not allow, `r` how many random bytes the runtime needs at once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ PART_BYTES = IN_BYTES // 2
 
 # Indices of the header's 32-bit words, as mailbox.js names them.
 _HEAD, _PENDING_CALLS, _TIMER_DELAY, _IN_LENGTH, _IN_WIDTH, _DROPPED_LINES, _SENT_CALLS, _COMMAND = range(8)
+_PENDING_INVOCATIONS = 8
 # Python imports a codec at its first use, which the lock-down would refuse.
 codecs.lookup("utf-16-le")
 
@@ -29,6 +31,7 @@ class Command(IntEnum):
     SETTLE = 0
     FEED = 1
     WAITS = 2
+    WEB = 3
 
 
 class Mailbox:
@@ -78,6 +81,10 @@ class Mailbox:
         self._words[_IN_LENGTH] = len(text)
         self._words[_IN_WIDTH] = 1
 
+    def fill(self, data: bytes) -> None:
+        """Leave bytes where the runtime, inside `notify`, waits for them. They are no message: it alone takes them."""
+        self._memory[_IN_START : _IN_START + len(data)] = data
+
     def put_units(self, text: str) -> None:
         """Leave any text, as UTF-16; at most half as many units as the in area has bytes."""
         units = text.encode("utf-16-le", "surrogatepass")
@@ -93,6 +100,11 @@ class Mailbox:
     def pending_calls(self) -> int:
         """Calls that wait for an answer."""
         return self._words[_PENDING_CALLS]
+
+    @property
+    def pending_invocations(self) -> int:
+        """Invocations of handles that have not ended."""
+        return self._words[_PENDING_INVOCATIONS]
 
     @property
     def sent_calls(self) -> int:

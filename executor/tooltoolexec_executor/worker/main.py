@@ -1,6 +1,9 @@
 """A worker's life. Everything that affects it lives in this file.
 
     forked ─▶ locked down ─▶ isolate made ─▶ rehearsed, unless somebody waits ─▶ ready ─▶ handed a run ─▶ exit
+                                                                                  │ ▲
+                                                       idle for a moment:         ▼ │
+                                                                          the web's globals made
 
 The main thread locks down, makes the isolate, then waits for a run to watch. The isolate's thread waits for the run
 itself, because what comes first must not change threads. Whatever ends the run ends the process.
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import signal
 import socket
 import traceback
@@ -23,19 +27,23 @@ from tooltoolexec_executor.lockdown import Lockdown
 from tooltoolexec_executor.worker.bounds import bound
 from tooltoolexec_executor.worker.channel import BUFFER_BYTES, Channel
 from tooltoolexec_executor.worker.courier import Courier
-from tooltoolexec_executor.worker.loop import REST, Loop
+from tooltoolexec_executor.worker.loop import REST, STEP, Loop
 from tooltoolexec_executor.worker.mailbox import Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.native import Trampoline
 from tooltoolexec_executor.worker.rehearsal import rehearse
-from tooltoolexec_executor.worker.v8 import Isolate
+from tooltoolexec_executor.worker.runtime import Runtime
+from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
+from tooltoolexec_executor.worker.web import Web
 from tooltoolexec_protocol.framing import frame
 from tooltoolexec_protocol.limits import DEFAULTS, MIB
 
 _LARGEST_MB = 1 << 24
 """Past it, a heap is as good as not limited."""
 _UNWATCHED_S = 0.005
+_IDLE_MS = 50
+"""How long a worker waits for a run before it uses its time: under load none does, because that is worth most then."""
 
 READY = b"R"
 """The worker's first byte on the control socket: it can take a run."""
@@ -46,7 +54,7 @@ FAULT = b"F"
 
 
 def serve(
-    control: socket.socket, runtime: str, trampoline: Trampoline, lockdown: Lockdown, *, rehearsed: bool
+    control: socket.socket, runtime: Runtime, trampoline: Trampoline, lockdown: Lockdown, *, rehearsed: bool
 ) -> Never:
     """Be a worker: called in the forked child, with nothing else running. Never returns."""
     try:
@@ -56,7 +64,7 @@ def serve(
 
 
 class _Worker:
-    def __init__(self, control: socket.socket, runtime: str, trampoline: Trampoline, lockdown: Lockdown) -> None:
+    def __init__(self, control: socket.socket, runtime: Runtime, trampoline: Trampoline, lockdown: Lockdown) -> None:
         self._control = control
         # What needs calls that the lock-down takes away comes before it.
         self._gauge = MemoryGauge()
@@ -64,9 +72,10 @@ class _Worker:
         # For every thread to come: the signal is the main thread's to wait for.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
         lockdown.apply()
-        self._isolate = Isolate(runtime, lambda: _end_with_fault(control), trampoline)
+        self._isolate = Isolate(runtime.core, lambda: _end_with_fault(control), trampoline)
         lockdown.seal()
         self._mailbox = Mailbox(self._isolate.memory)
+        self._web = Web(runtime.web, self._isolate, self._mailbox)
         self._buffer = bytearray(BUFFER_BYTES)
         self._watchdogs: queue.SimpleQueue[Callable[[], Watchdog]] = queue.SimpleQueue()
 
@@ -75,25 +84,46 @@ class _Worker:
             rehearse(
                 self._isolate,
                 mailbox=self._mailbox,
+                web=self._web,
                 gauge=self._gauge,
                 sockets=self._rehearsal_sockets,
                 buffer=self._buffer,
-                then=self._take_run,
+                then=self._be_ready,
             )
         else:
             for unused in self._rehearsal_sockets:
                 unused.close()
-            self._isolate.on_complete = lambda _number, _completion: self._take_run()
+            self._isolate.on_complete = lambda _number, _completion: self._be_ready()
             self._isolate.call("rest", REST)
         signal.sigwait({signal.SIGALRM})
         self._watchdogs.get()().watch()
 
-    def _take_run(self) -> None:
-        """On the isolate's thread: wait for a run, begin it, and let the main thread watch it."""
+    def _be_ready(self) -> None:
+        """On the isolate's thread, as what follows: take a run, and while none comes make the most of the time."""
         self._limit_heap(DEFAULTS.memory_mb)
         self._mailbox.forget_counts()  # Of the rehearsal.
-        self._gauge.reset()  # Nothing happens between here and the run that it could miss.
+        self._gauge.reset()  # Between here and the run nothing happens that it could miss, but for the web's globals.
         self._control.sendall(READY)
+        if self._web.is_loaded or self._is_asked():
+            self._take_run()
+            return
+        self._isolate.on_complete = self._on_web
+        self._web.load(STEP)
+
+    def _is_asked(self) -> bool:
+        """Whether a run comes, or the end, before the worker has been idle."""
+        poller = select.poll()
+        poller.register(self._control, select.POLLIN)
+        return bool(poller.poll(_IDLE_MS))
+
+    def _on_web(self, _number: int, completion: Completion) -> None:
+        if completion.failed:
+            raise RuntimeError(completion.text)
+        self._gauge.reset()
+        self._take_run()
+
+    def _take_run(self) -> None:
+        """Wait for a run, begin it, and let the main thread watch it."""
         assignment = self._receive()
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.
@@ -101,7 +131,13 @@ class _Worker:
         channel = Channel(connection, self._buffer, self._announce)
         courier = Courier(facts, self._mailbox, channel, self._gauge, self._control)
         loop = Loop(
-            isolate=self._isolate, mailbox=self._mailbox, channel=channel, courier=courier, facts=facts, hold=_hold
+            isolate=self._isolate,
+            mailbox=self._mailbox,
+            web=self._web,
+            channel=channel,
+            courier=courier,
+            facts=facts,
+            hold=_hold,
         )
         self._isolate.on_notify = loop.on_notify
         self._isolate.on_complete = loop.on_complete

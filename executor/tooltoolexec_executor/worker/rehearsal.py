@@ -20,6 +20,7 @@ from tooltoolexec_executor.worker.mailbox import PART_BYTES, Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
+from tooltoolexec_executor.worker.web import Web
 from tooltoolexec_protocol.framing import HEADER_BYTES, frame
 from tooltoolexec_protocol.limits import DEFAULTS
 from tooltoolexec_protocol.messages import (
@@ -99,6 +100,7 @@ def rehearse(
     isolate: Isolate,
     *,
     mailbox: Mailbox,
+    web: Web,
     gauge: MemoryGauge,
     sockets: tuple[socket.socket, socket.socket],
     buffer: bytearray,
@@ -109,6 +111,7 @@ def rehearse(
     Args:
         isolate: to rehearse with.
         mailbox: the isolate's.
+        web: the isolate's.
         gauge: the worker's.
         sockets: a connected pair; closed here.
         buffer: the worker's for reads.
@@ -118,7 +121,7 @@ def rehearse(
     control, _peer = sockets
     channel = cast("Channel", _EchoChannel())
     courier = Courier(facts, mailbox, channel, gauge, control)
-    loop = Loop(isolate=isolate, mailbox=mailbox, channel=channel, courier=courier, facts=facts, hold=_release)
+    loop = Loop(isolate=isolate, mailbox=mailbox, web=web, channel=channel, courier=courier, facts=facts, hold=_release)
 
     def on_notify() -> None:
         with suppress(_ReleasedError):

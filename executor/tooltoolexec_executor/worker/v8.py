@@ -10,20 +10,12 @@ alone.
 from __future__ import annotations
 
 import ctypes
-import json
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tooltoolexec_executor.worker import native
-from tooltoolexec_protocol.texts import SANDBOX_TEXTS
-
-RUNTIME_FILES = (
-    "intrinsics", "mailbox", "codec", "timers", "inspect", "console", "failures", "providers", "run",
-)  # fmt: skip
-"""runtime/*.js in the order in which they are joined."""
 
 HEADER_BYTES = 64
 OUT_UNITS = 128 * 1024
@@ -73,24 +65,11 @@ def version() -> str:
     return str(native.library().mr_v8_version().decode("ascii"))
 
 
-def runtime_source() -> str:
-    """The JavaScript runtime as one expression; its value is what Python may call."""
-    folder = Path(__file__).parents[1] / "runtime"
-    files = "\n".join(_compact((folder / f"{name}.js").read_text("utf-8")) for name in RUNTIME_FILES)
-    return f'(() => {{ "use strict";\nconst TEXTS = {json.dumps(SANDBOX_TEXTS)};\n{files}\n}})()'
-
-
-def _compact(source: str) -> str:
-    """`source` without indentation and lines of comment: reading it is most of what starting a worker costs."""
-    lines = (line.strip() for line in source.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
-
-
 class Isolate:
     """An isolate with the runtime in it.
 
     Args:
-        runtime: what `runtime_source` gives; read before the lock-down.
+        runtime: its core; read before the lock-down.
         on_fault: called with an exception under way that left a callback, which nothing could handle any more.
         trampoline: the isolate's alone from here on.
 

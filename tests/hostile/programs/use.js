@@ -1,5 +1,5 @@
 // Use all that the runtime offers. Nothing here asks anything of what was tampered with.
-const out = { values, got: 0, again: 0, raw: 0, refused: 0, cycle: 0, fired: 0, thrown: 0 };
+const out = { __proto__: null, values, got: 0, again: 0, raw: 0, refused: 0, cycle: 0, fired: 0, thrown: 0 };
 try {
   con.log("text %s %d %o %j", "a", 1, logged, logged);
   con.group("in");

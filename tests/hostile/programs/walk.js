@@ -10,7 +10,9 @@ function walk(visit) {
     [].values().map((x) => x), Error.prepareStackTrace, new Intl.Locale("de"),
     new Intl.Segmenter().segment("a b"), new Intl.Segmenter().segment("a b")[Symbol.iterator](),
     setTimeout(() => {}, 0), store, store.f, store.f(), eval, __dispatch, __stringifyForDispatch, __parseForDispatch,
-    __retainHandle, __entry,
+    __retainHandle, __entry, crypto.subtle, performance, new Event("x"), new AbortController().signal, new TextDecoder(),
+    new DOMException(), new URLSearchParams("a=1").entries(), new Headers([["a", "1"]]).entries(), new Request("http://a/"),
+    new Response("x"), fetch("http://a/").catch(() => {}),
   ];
   for (const name of Object.getOwnPropertyNames(Intl)) {
     try { made.push(new Intl[name]()); } catch {} // Some are no constructors, some want arguments.

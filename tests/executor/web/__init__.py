@@ -1,0 +1,1 @@
+"""The web's globals in the sandbox, value by value against Node and against literals."""

@@ -29,7 +29,7 @@ class Bench:
         self.isolate.on_complete = self._on_complete
         self.isolate.on_notify = self._on_notify
         self.mailbox = Mailbox(self.isolate.memory)
-        self.web = Web(sources.web, self.isolate, self.mailbox)
+        self.web = Web(sources.web, self.isolate)
         self.records: list[str] = []
         self.threads: set[int] = set()
         self.notified = 0

@@ -42,7 +42,6 @@ def test_an_empty_line_costs_a_byte_of_the_log(executor: BlockingExecutor) -> No
     ("code", "place"),
     [
         ("async () => { return 1", (1, 23)),
-        ("", (1, 1)),
         ("async () => {\n  f(", (2, 5)),
         ("async () => `\n\nx", (3, 2)),
     ],

@@ -29,7 +29,6 @@ const PENDING_INVOCATIONS = 8;
 const SETTLE = 0;
 const FEED = 1;
 const WAITS = 2;
-const WEB = 3;
 
 // Write `text` behind the head and publish it; a text larger than the area leaves in parts.
 function post(text) {

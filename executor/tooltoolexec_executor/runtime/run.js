@@ -4,6 +4,14 @@
 let run;
 let entry;
 
+// The second part of the runtime, while there is no program. A direct eval: the text stands in the scope of this file.
+let hasWeb = false;
+function evaluateWeb(text) {
+  delete globalThis.__web;
+  hasWeb = true;
+  eval(text);
+}
+
 // Make ready for one run while nobody waits for it: `enter` adds what only its job says.
 function awaitScript() {
   run = {
@@ -35,6 +43,7 @@ function awaitScript() {
   resetConsole();
   entry = makeEntryScope();
   defineGlobal("__enter", enter);
+  if (!hasWeb) defineGlobal("__web", evaluateWeb);
 }
 
 function takeJob(job) {
@@ -136,6 +145,7 @@ function checkSources(specs) {
 // and ends with `entry.run`. Both are there for one call: the program stands inside the body and could name them.
 function enter(jobText, body) {
   delete globalThis.__enter;
+  delete globalThis.__web;
   const job = JSONParse(jobText);
   takeJob(job);
   if (job.hasSources && checkSources(job.providers) !== true) return;
@@ -175,12 +185,19 @@ const isPlainPromise = (value) =>
   typeof value === "object" && value !== null && !WeakSetHas(knownProxies, value) &&
   ReflectGetPrototypeOf(value) === PromisePrototype;
 
+// Whether to call it. Not a class or a constructor of the language, whose own `prototype` is fixed.
+const isProgram = (value) => {
+  if (typeof value !== "function" || WeakSetHas(knownProxies, value)) return typeof value === "function";
+  const prototype = ReflectGetOwnPropertyDescriptor(value, "prototype");
+  return prototype === undefined || !hasOwn(prototype, "writable") || prototype.writable;
+};
+
 const settleProgram = async (program, hasStatements) => {
   let value;
   try {
-    value = typeof program === "function" ? program() : program;
+    value = isProgram(program) ? program() : program;
     value = await (isPlainPromise(value) ? ownConstructor(value) : value);
-    if (hasStatements && typeof value === "function") {
+    if (hasStatements && isProgram(value)) {
       // The function that statements end with is the program, as one that stands alone is.
       value = value();
       value = await (isPlainPromise(value) ? ownConstructor(value) : value);
@@ -215,15 +232,9 @@ function step() {
       return feed();
     case WAITS:
       return postWaits();
-    case WEB:
-      return evaluateWeb();
   }
 }
 
-// The second part of the runtime, before there is a program. A direct eval: the text stands in the scope of this file.
-function evaluateWeb() {
-  eval(takeMessage());
-}
 nameBuiltins();
 
 return { __proto__: null, step, rest };

@@ -31,7 +31,6 @@ class Command(IntEnum):
     SETTLE = 0
     FEED = 1
     WAITS = 2
-    WEB = 3
 
 
 class Mailbox:

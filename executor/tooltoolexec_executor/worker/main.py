@@ -42,8 +42,8 @@ from tooltoolexec_protocol.limits import DEFAULTS, MIB
 _LARGEST_MB = 1 << 24
 """Past it, a heap is as good as not limited."""
 _UNWATCHED_S = 0.005
-_IDLE_MS = 50
-"""How long a worker waits for a run before it uses its time: under load none does, because that is worth most then."""
+_IDLE_MS = 500
+"""How long a worker waits for a run before it uses its time. Under load none does, for others need the processor."""
 
 READY = b"R"
 """The worker's first byte on the control socket: it can take a run."""
@@ -75,21 +75,13 @@ class _Worker:
         self._isolate = Isolate(runtime.core, lambda: _end_with_fault(control), trampoline)
         lockdown.seal()
         self._mailbox = Mailbox(self._isolate.memory)
-        self._web = Web(runtime.web, self._isolate, self._mailbox)
+        self._web = Web(runtime.web, self._isolate)
         self._buffer = bytearray(BUFFER_BYTES)
         self._watchdogs: queue.SimpleQueue[Callable[[], Watchdog]] = queue.SimpleQueue()
 
     def live(self, *, rehearsed: bool) -> Never:
         if rehearsed:
-            rehearse(
-                self._isolate,
-                mailbox=self._mailbox,
-                web=self._web,
-                gauge=self._gauge,
-                sockets=self._rehearsal_sockets,
-                buffer=self._buffer,
-                then=self._be_ready,
-            )
+            self._rehearse(self._rehearsal_sockets, then=self._be_ready)
         else:
             for unused in self._rehearsal_sockets:
                 unused.close()
@@ -98,11 +90,20 @@ class _Worker:
         signal.sigwait({signal.SIGALRM})
         self._watchdogs.get()().watch()
 
+    def _rehearse(self, sockets: tuple[socket.socket, socket.socket] | None, *, then: Callable[[], None]) -> None:
+        rehearse(
+            self._isolate,
+            mailbox=self._mailbox,
+            web=self._web,
+            gauge=self._gauge,
+            sockets=sockets,
+            buffer=self._buffer,
+            then=then,
+        )
+
     def _be_ready(self) -> None:
         """On the isolate's thread, as what follows: take a run, and while none comes make the most of the time."""
         self._limit_heap(DEFAULTS.memory_mb)
-        self._mailbox.forget_counts()  # Of the rehearsal.
-        self._gauge.reset()  # Between here and the run nothing happens that it could miss, but for the web's globals.
         self._control.sendall(READY)
         if self._web.is_loaded or self._is_asked():
             self._take_run()
@@ -119,11 +120,16 @@ class _Worker:
     def _on_web(self, _number: int, completion: Completion) -> None:
         if completion.failed:
             raise RuntimeError(completion.text)
+        # Once more, because compiling so much had the collector at work, and made much of what was warm cold.
+        self._rehearse(None, then=self._take_run)
+
+    def _forget_rehearsal(self) -> None:
+        self._mailbox.forget_counts()
         self._gauge.reset()
-        self._take_run()
 
     def _take_run(self) -> None:
         """Wait for a run, begin it, and let the main thread watch it."""
+        self._forget_rehearsal()  # Nothing happens between here and the run that the gauge could miss.
         assignment = self._receive()
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.

@@ -102,7 +102,7 @@ def rehearse(
     mailbox: Mailbox,
     web: Web,
     gauge: MemoryGauge,
-    sockets: tuple[socket.socket, socket.socket],
+    sockets: tuple[socket.socket, socket.socket] | None,
     buffer: bytearray,
     then: Callable[[], None],
 ) -> None:
@@ -113,14 +113,13 @@ def rehearse(
         mailbox: the isolate's.
         web: the isolate's.
         gauge: the worker's.
-        sockets: a connected pair; closed here.
+        sockets: a connected pair, closed here; none when the worker has rehearsed before.
         buffer: the worker's for reads.
         then: what comes after.
     """
     facts = Facts(id="0" * 32, queued_s=0, wall_s=1, cpu_s=1, memory_mb=1)
-    control, _peer = sockets
     channel = cast("Channel", _EchoChannel())
-    courier = Courier(facts, mailbox, channel, gauge, control)
+    courier = Courier(facts, mailbox, channel, gauge, cast("socket.socket", None))  # Tells the daemon of failures only.
     loop = Loop(isolate=isolate, mailbox=mailbox, web=web, channel=channel, courier=courier, facts=facts, hold=_release)
 
     def on_notify() -> None:
@@ -136,7 +135,8 @@ def rehearse(
 
     isolate.on_notify = on_notify
     isolate.on_complete = on_complete
-    _touch(facts, sockets=sockets, buffer=buffer, courier=courier, loop=loop, gauge=gauge)
+    if sockets is not None:
+        _touch(facts, sockets=sockets, buffer=buffer, courier=courier, loop=loop, gauge=gauge)
     execute = Execute(id=facts.id, code=_PROGRAM, providers=[ProviderSpec(name="store")])
     loop.begin(script_of(execute, DEFAULTS).text)
 

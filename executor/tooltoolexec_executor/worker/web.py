@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tooltoolexec_executor.worker.mailbox import Command, Mailbox
 from tooltoolexec_executor.worker.runtime import may_use_web
 from tooltoolexec_executor.worker.v8 import Isolate
 
@@ -11,23 +10,19 @@ class Web:
     """Whether an isolate has them.
 
     Args:
-        text: what `runtime.read` gives of them.
+        script: what `runtime.read` gives of them.
         isolate: which is to have them. It must not have met a program yet.
-        mailbox: the isolate's.
     """
 
-    def __init__(self, text: bytes, isolate: Isolate, mailbox: Mailbox) -> None:
-        self._text = text
+    def __init__(self, script: bytes, isolate: Isolate) -> None:
+        self._script = script
         self._isolate = isolate
-        self._mailbox = mailbox
         self.is_loaded = False
 
     def load(self, number: int) -> None:
         """Have them defined; the end is reported under `number`."""
         self.is_loaded = True
-        self._mailbox.put(self._text)
-        self._mailbox.command(Command.WEB)
-        self._isolate.call("step", number)
+        self._isolate.evaluate(self._script, number)
 
     def load_for(self, script: bytes, number: int) -> None:
         """The same where the script of a run may use them and they are not there."""

@@ -1,4 +1,7 @@
-"""Every test of the contract runs in each arrangement, and there under asyncio and under trio."""
+"""Every test of the contract runs in each arrangement, and there under asyncio and under trio.
+
+Four of the eight run by themselves, each arrangement and each loop among them; the others with the slow suites.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,17 @@ from serving import ServedDaemon
 from tooltoolexec import Executor, Limits, local
 
 MAXIMA = Limits(memory_mb=256)
+AT_ONCE = {("embedded", "asyncio"), ("unix", "trio"), ("tcp", "asyncio"), ("tls", "trio")}
+
+
+@pytest.hookimpl(tryfirst=True)  # Before what is slow is left out.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the other four."""
+    for item in items:
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        both = (params.get("arrangement"), params.get("anyio_backend"))
+        if None not in both and both not in AT_ONCE:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", params=["asyncio", "trio"])

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program stands on one line.
 """`Run.for_model`: the exact text, what is cut from it, and what never reaches a model."""
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tooltoolexec import Limits, execute
+from tooltoolexec import Limits, Provider, execute
 from tooltoolexec.describe.characters import boundary, shorten
 from tooltoolexec.describe.context import Context
 from tooltoolexec.run import Failure, Run
@@ -26,6 +27,10 @@ def run_of(code: str = "", **fields: Any) -> Run:
 
 def failed(message: str = "no", kind: str = "program", code: str = "", **fields: Any) -> Run:
     return run_of(code, error=message, failure=Failure(kind=kind, message=message, **fields))
+
+
+def put(*_values: object) -> None:
+    """A tool."""
 
 
 def result_in(text: str) -> Any:
@@ -121,6 +126,50 @@ def test_what_a_program_gave_after_it_ran_is_json_whatever_it_is() -> None:
 def test_a_program_without_value_and_logs_is_told_to_return_one() -> None:
     assert run_of().for_model().startswith("Result: null\n\nWarnings:\n- The program gave no value")
     assert run_of(logs=["x"]).for_model() == "Result: null\n\nLogs:\nx"
+
+
+NOTHING = {
+    "const a = 1;": "The program gave no value and logged nothing. End it with return and the value you want to see.",
+    "async () => { await 1 }": "The program gave no value and logged nothing.",
+    "function f() {}": "The program gave no value and logged nothing.",
+    "return null": "It returned null or undefined.",
+    "async () => { const a = 1; return undefined }": "It returned null or undefined.",
+    "async function main() {\n  return null;\n}": "It returned null or undefined.",
+    "// The answer.\nfunction f() {\n  return null;\n}\n\nasync function g() {\n  return f();\n}": "It returned null or undefined.",
+    "Here it is:\n```js\nfunction main() {\n  return null;\n}\n```\nDone.": "It returned null or undefined.",
+    "function main() {\n  return null;\n}\nmain();": "It returned null or undefined.",
+    "const main = async () => {\n  return 5;\n};": "main is declared and never called: end with `return await main()`.",
+    "const load = async (id: number): Promise<void> => {\n  return 5;\n};": "load is declared and never called: end with `return await load()`.",
+    "async function main() {\n  return 5;\n}\nconst x = 1;": "main is declared and never called: end with `return await main()`.",
+    "```ts\nconst x = 1;\nfunction f() {\n  return 5;\n}\n```": "f is declared and never called: end with `return await f()`.",
+    "const pick = x => x.domain;\nfunction f() {\n  return pick({});\n}\nreturn f();": "It returned null or undefined.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", NOTHING)
+def test_a_program_that_shows_nothing_is_told_why(code: str) -> None:
+    run = execute(code)
+    warning = run.for_model().partition("\n- ")[2]
+    assert run.failure is None
+    assert run.result is None
+    assert warning.startswith(NOTHING[code])
+
+
+UNAWAITED = {
+    "store.put();\nawait store.put();\nawait (store.put());\nreturn 1": "(line 1)",
+    "await store.put();\nstore.put().then(() => 1);\nstore.put()\n  .catch(() => 1);\nstore.put(1);\nreturn 1": "(line 5)",
+    "await store.put();\n[...[store.put()]];\nreturn 1": "(line 2)",
+    "void await store.put();\nawait store.put('(').name;\nreturn 1": "(line 2: write (await store.put(…)) and only then read of it)",
+    "for (const a of [1, 2]) store.put();\nreturn 1": "(2 times, line 1)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", UNAWAITED)
+def test_a_warning_names_the_lines_of_calls_that_are_not_awaited(code: str) -> None:
+    run = execute(code, [Provider("store", [put])])
+    assert [line for line in run.for_model().split("\n") if line.startswith("- ")] == [
+        f"- {run.warnings[0]} {UNAWAITED[code]}"
+    ]
 
 
 def test_halves_of_surrogate_pairs_in_texts_are_replaced() -> None:

@@ -10,10 +10,12 @@ import anyio
 import pytest
 
 from tooltoolexec import Limits, Provider, Run, ToolNotFoundError, sync
+from tooltoolexec.describe.context import Context
 from tooltoolexec.describe.hints import hint_for
+from tooltoolexec.describe.nothing import no_value
 from tooltoolexec.sync import BlockingExecutor
 from tooltoolexec_protocol import texts
-from tooltoolexec_protocol.messages import FAILURE_KINDS, Failure
+from tooltoolexec_protocol.messages import FAILURE_KINDS, Execute, Failure, ProviderSpec
 
 PROVIDERS = [
     Provider("store", ["find_user", "list-issues", "hang", "delete"]),
@@ -68,6 +70,15 @@ NAMES = {
     "return Buffer.from('x')": "Use Uint8Array and TextEncoder; for base64 there are toBase64() and Uint8Array.fromBase64().",
     "return WebAssembly": "WebAssembly is not available: write it in JavaScript.",
     "store()": "store holds tools and is none itself: write await store.find_user(…).",
+    "return usr": "Declare it first; the tools are under store, mail.",
+    "return wind": "Declare it first; the tools are under store, mail.",
+    "return arrange([])": "Declare it first; the tools are under store, mail.",
+    "rows = []; return rows": "Declare it with let or const.",
+    "find_user = await store.find_user()": "Declare it with let or const.",
+    "if (rows == 1 || (rows => 1)) return 1": "Declare it first; the tools are under store, mail.",
+    "module.exports = async () => 1": "There are no modules here: use the language's own library and the tools of this run.",
+    "const o = {}; o.ad(1)": "Look at the value first",
+    "const o = {}; o.summary()": "Look at the value first",
     "[].flatmap(x => x)": "Did you mean flatMap?",
     "'x'.toUppercase()": "Did you mean toUpperCase?",
     "const o = {}; o.go()": "Look at the value first, with console.log, or check that a call before it was awaited.",
@@ -87,11 +98,46 @@ AWAITS = {
     "return { user: store.find_user() }": "Write await before the call that is to give user; for a list of calls, await Promise.all(list).",
     "return [1, [store.find_user()]]": "Write await before the call that is to give [1][0]; for a list of calls, await Promise.all(list).",
     "await store.find_user(store.find_user())": "Write await before the call that is to give argument 1; for a list of calls, await Promise.all(list).",
-    "const r = fetch('http://localhost/');\nreturn r.headers.get('x')": "globalThis.fetch was called without await at line 1, so its value is a promise: write await fetch(…).",
+    "const r = fetch('http://localhost/');\nreturn r.headers.get('x')": "fetch was called without await at line 1, so its value is a promise: write await fetch(…).",
     "const u = await store.find_user(); return u.profile.name": "The value before it is undefined: check it with ?. or log it to see what it holds.",
     "null.x = 1": "The value before it is null: check it with ?. or log it to see what it holds.",
     "for (const x of await store.find_user()) x": "It is no array: log it to see what it holds, or take Object.entries of an object.",
 }  # fmt: skip
+
+
+READ = "store.find_user gives a promise, which line 1 reads before it is awaited: write (await store.find_user(…)) and only then read of it."
+ORDINARY = "The value before it is undefined: check it with ?. or log it to see what it holds."
+
+# Whole programs: the first `await` is far from what fails.
+BLAMED = {
+    "store.hang('x');\nconst cfg = await store.find_user();\nreturn cfg.a.b;": ORDINARY,
+    "const u = store.hang();\nconst cfg = await store.find_user();\nreturn cfg.a.b;": ORDINARY,
+    "store.hang(); const cfg = await store.find_user(); return cfg.a.b;": ORDINARY,
+    "const cfg = await store.find_user();\nreturn [store.hang(), cfg.a.b];": ORDINARY,
+    "const u = store.hang(); const o = {};\nreturn o.go()": "Look at the value first, with console.log, or check that a call before it was awaited.",
+    "const u = store.find_user();\nreturn u.a.b;": "store.find_user was called without await at line 1, so its value is a promise: write await store.find_user(…).",
+    "let u;\nu = store.find_user();\nreturn u.a.b;": "store.find_user was called without await at line 2, so its value is a promise: write await store.find_user(…).",
+    "const u: User = store.find_user<User>(7);\nreturn u.a.b;": "store.find_user was called without await at line 1, so its value is a promise: write await store.find_user(…).",
+    "const { data, next } = store.find_user();\nreturn data.map((x) => x);": "store.find_user was called without await at line 1, so its value is a promise: write await store.find_user(…).",
+    "const u = store.find_user();\nconst { a: { b } } = u;": "store.find_user was called without await at line 1, so its value is a promise: write await store.find_user(…).",
+    "const u = store.find_user();\nconst [first] = u;": "store.find_user was called without await at line 1, so its value is a promise: write await store.find_user(…).",
+    "return [...store.find_user()]": "store.find_user was called without await at line 1, so its value is a promise: write await store.find_user(…).",
+    "const a = store.hang();\nconst u = store.find_user();\nreturn u.a.b;": "store.find_user was called without await at line 2, so its value is a promise: write await store.find_user(…).",
+    "return await store.find_user([1]).map((o) => o.id)": READ,
+    "return await store.find_user(')', \"(\", `(`, /* ( */ [1]).name.first": READ,
+    "const a = await store\n  .find_user({ id: 1 })\n  .map((o) => o);": READ,
+    "return store.find_user().map((o) => o.id)": READ,
+    "const { a } = await store.find_user().row": READ,
+    "const r = await fetch('http://localhost/').json()": "fetch gives a promise, which line 1 reads before it is awaited: write (await fetch(…)) and only then read of it.",
+    "async ({ store }) => await store.find_user()": "A program is called without arguments: store is in scope already.",
+    "function main({ mail, store }) { return store.find_user() }": "A program is called without arguments: mail is in scope already.",
+    "async (store) => store.find_user()": "A program is called without arguments: store is in scope already.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", BLAMED)
+def test_only_the_call_that_the_failure_is_due_to_is_blamed(code: str, executor: BlockingExecutor) -> None:
+    assert hint(executor, code) == BLAMED[code]
 
 
 @pytest.mark.parametrize("body", AWAITS)
@@ -100,9 +146,9 @@ def test_a_missing_await_is_told_with_its_place(body: str, executor: BlockingExe
 
 
 LIMITED = {
-    "for (;;);": "No tool was pending, the program was computing: look for a loop that never ends, or do less.",
+    "for (;;);": "The program was computing: look for a loop that never ends, or do less.",
     "await store.hang()": "It was waiting for store.hang: ask for less, or make calls at once with Promise.all.",
-    "await Promise.all([store.hang(), mail.send().catch(() => 1), store.hang()])": "It was waiting for store.hang, store.hang: ask for less",
+    "await Promise.all([store.hang(), mail.send().catch(() => 1), store.hang()])": "It was waiting for store.hang 2 times: ask for less.",
     "await new Promise((r) => setTimeout(r, 10000))": "No tool was pending, it was waiting for a timer or a request: wait for less.",
     "await new Promise(() => {})": "Look for a promise that nothing resolves",
     "const a = []; for (;;) a.push(new Array(10000).fill(a.length))": "Hold less at a time",
@@ -122,6 +168,16 @@ LIMITED = {
     "const f = () => f() + 1; f()": "A function calls itself without end",
     "const x = 1; x = 2": "Declare it with let instead of const.",
     "x = 1; let x": "Move its declaration above the line that uses it.",
+    "const store = await store.find_user()": "store is the provider: give your variable another name.",
+    "JSON.parse('<html>')": "The text is no JSON: check response.ok and look at it with text().",
+    "JSON.parse('{a}')": "The text is no JSON: check response.ok",
+    "JSON.parse('[1')": "The text is no JSON: check response.ok",
+    "JSON.parse('')": "The text is no JSON: check response.ok",
+    "JSON.parse([1, 2])": "The text is no JSON: check response.ok",
+    "await import('fs')": "There are no modules here: use the language's own library and the tools of this run.",
+    "await Promise.any([Promise.reject(1)])": "Each of them failed: use Promise.allSettled to see why.",
+    "const f = ({ a }) => a; f()": "What is taken apart is undefined: log it to see, or give it a default.",
+    "throw new Error('Not supported')": "",
     "Object.freeze([]).push(1)": "The object is frozen: copy it and change the copy.",
     "return 1n + 1": "Convert one side: Number(value) or BigInt(value).",
     "new Array(-1)": "It is too large: work in smaller parts.",
@@ -171,7 +227,10 @@ SYNTAX = {
     "ls -la /tmp": "This is no shell",
     "npm install left-pad": "Nothing was run: the line is not JavaScript",
     "SELECT * FROM t": "Nothing was run: the line is not JavaScript",
-    "import fs from 'fs'": "",
+    "import fs from 'fs'": "Use the language's own library and the tools of this run instead.",
+    "export const a = 1;": "Leave out the word export, or use export default.",
+    "export async function f() {}\nconst a = 1;": "Leave out the word export, or use export default.",
+    "const a = 1;\nexport { a };": "Leave out the word export, or use export default.",
 }
 
 
@@ -189,6 +248,20 @@ def test_every_kind_but_a_programs_own_has_a_hint_with_and_without_the_request(k
     assert hint_for(Failure(kind=kind, message="anything"), [], None)
 
 
+TIMEOUTS: list[tuple[Any, str]] = [
+    (None, "The program was waiting: ask for less, or wait for less."),
+    ({"state": "waiting"}, "The program was waiting: ask for less, or wait for less."),
+    ({"state": "waiting", "calls": []}, "No tool was pending, it was waiting for a timer or a request: wait for less."),
+    ({"state": "computing"}, "The program was computing: look for a loop that never ends, or do less."),
+    ({"state": "computing", "calls": []}, "The program was computing: look for a loop that never ends, or do less."),
+]
+
+
+@pytest.mark.parametrize(("detail", "told"), TIMEOUTS)
+def test_that_no_tool_was_pending_is_said_only_where_it_is_known(detail: Any, told: str) -> None:
+    assert hint_for(Failure(kind="timeout", message=texts.timeout(1), detail=detail), [], None) == told
+
+
 DETAILS: list[Any] = [None, 3, [], {}, {"state": 5}, {"state": "waiting", "calls": None}, {"state": "waiting", "calls": [3, {}, {"tool": []}]}]  # fmt: skip
 
 
@@ -204,3 +277,35 @@ def test_no_detail_of_a_timeout_defeats_the_hint(detail: Any) -> None:
 @pytest.mark.parametrize("kind", ["program", "unserializable", "syntax"])
 def test_no_message_defeats_the_hint(kind: str, message: str) -> None:
     assert len(hint_for(Failure(kind=kind, message=message), ["w" * 10**6], None)) < 500
+
+
+PIECES = [
+    "s.get(",
+    "s.get('",
+    "s.get(`",
+    "s.get(/*",
+    "s  .get",
+    "u = s.get(",
+    "'\\",
+    "{",
+    "function ",
+    "const a = (",
+    "(",
+    "\n",
+    "x",
+    " ",
+    "a[",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize(
+    "message", ["u.a is not a function", "Cannot read properties of undefined", "aaaa is not defined"]
+)
+def test_no_program_defeats_the_hint(piece: str, message: str) -> None:
+    warnings = [texts.compose(texts.UNAWAITED, call="s.get", ending="finished")]
+    for code in (piece * (100_000 // len(piece)), piece + " " * 100_000, piece + "x" * 100_000):
+        context = Context(Execute(id="0" * 32, code=code, providers=[ProviderSpec(name="s", tools=["get"])]))
+        failure = Failure(kind="program", message=message, line=1, column=50_000)
+        assert len(hint_for(failure, warnings, context)) < 500
+        assert len(no_value(code)) < 500

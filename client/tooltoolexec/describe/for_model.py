@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tooltoolexec.describe.awaits import explained
 from tooltoolexec.describe.context import Context
 from tooltoolexec.describe.hints import hint_for
+from tooltoolexec.describe.nothing import no_value
 from tooltoolexec.describe.sections import Failed, Logs, Result, Section, Warnings
 from tooltoolexec.describe.source import excerpt, line_of
 from tooltoolexec_protocol.messages import Failure
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 LEAST_CHARACTERS = 200
 _BETWEEN = "\n\n"
-_NO_VALUE = "The program gave no value and logged nothing. End it with return and the value you want to see."
 
 
 def for_model(run: Run, context: Context | None, max_chars: int) -> str:
@@ -44,7 +44,7 @@ def _sections(run: Run, context: Context | None) -> list[Section]:
     else:
         sections.append(Result(run.result))
         if run.result is None and not run.logs and not warnings:
-            warnings = [_NO_VALUE]
+            warnings = [no_value(context.request.code if context else "")]
     if warnings:
         sections.append(Warnings(warnings))
     if run.logs:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tooltoolexec.describe import errors, names
+from tooltoolexec.describe.case import Case
 from tooltoolexec.describe.context import Context
+from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.messages import Failure
 
 _AGAIN = "Nothing was run: the same program may be sent again later."
@@ -36,17 +39,15 @@ def hint_for(failure: Failure, warnings: Sequence[str], context: Context | None)
     """
     special = _SPECIAL.get(failure.kind)
     if special is not None:
-        return special(failure, warnings, context)
+        return special(Case(failure, warnings, context))
     return _BY_KIND.get(failure.kind, "")
 
 
-def _program(failure: Failure, warnings: Sequence[str], context: Context | None) -> str:
-    return errors.hint_for_error(failure.message[: errors.LONGEST], warnings, context)
-
-
-def _syntax(failure: Failure, _warnings: Sequence[str], _context: Context | None) -> str:
+def _syntax(case: Case) -> str:
+    if case.failure.message == texts.NO_MODULES and re.match(r"\s*export\b", case.line_text):
+        return "Leave out the word export, or use export default."
     for pattern, hint in _SYNTAX:
-        found = re.search(pattern, failure.message[: errors.LONGEST])
+        found = re.search(pattern, case.message)
         if found:
             return found.expand(hint)
     return "Nothing was run: correct the line and send the whole program again."
@@ -63,23 +64,28 @@ _SYNTAX = (
 )  # fmt: skip
 
 
-def _unserializable(failure: Failure, warnings: Sequence[str], context: Context | None) -> str:
-    message = failure.message[: errors.LONGEST]
-    if "circular" in message:
+def _unserializable(case: Case) -> str:
+    if "circular" in case.message:
         return "Return the fields you need instead of an object that holds itself."
-    if "BigInt" in message:
+    if "BigInt" in case.message:
         return "Return the number as text: String(value)."
-    return errors.hint_for_error(message, warnings, context)
+    return errors.hint_for_error(case)
 
 
-def _timeout(failure: Failure, _warnings: Sequence[str], _context: Context | None) -> str:
-    detail = failure.detail if isinstance(failure.detail, dict) else {}
+def _timeout(case: Case) -> str:
+    detail = case.failure.detail if isinstance(case.failure.detail, dict) else {}
     if detail.get("state") == "computing":
-        return "No tool was pending, the program was computing: look for a loop that never ends, or do less."
-    calls = _pending(detail.get("calls"))
-    if calls:
-        return f"It was waiting for {names.listed(calls)}: ask for less, or make calls at once with Promise.all."
-    return "No tool was pending, it was waiting for a timer or a request: wait for less."
+        return "The program was computing: look for a loop that never ends, or do less."
+    calls = detail.get("calls")
+    pending = _pending(calls)
+    if pending:
+        told = [name if count == 1 else f"{name} {count} times" for name, count in Counter(pending).items()]
+        # Several that are pending were made at once already.
+        instead = ", or make calls at once with Promise.all." if len(pending) == 1 else "."
+        return f"It was waiting for {names.listed(told)}: ask for less{instead}"
+    if calls == []:
+        return "No tool was pending, it was waiting for a timer or a request: wait for less."
+    return "The program was waiting: ask for less, or wait for less."
 
 
 def _pending(calls: Any) -> list[str]:
@@ -93,8 +99,8 @@ def _written(provider: str, tool: str) -> str:
     return f"fetch of {tool}" if provider == "fetch" and "://" in tool else f"{provider}.{tool}"
 
 
-_SPECIAL: dict[str, Callable[[Failure, Sequence[str], Context | None], str]] = {
-    "program": _program,
+_SPECIAL: dict[str, Callable[[Case], str]] = {
+    "program": errors.hint_for_error,
     "syntax": _syntax,
     "unserializable": _unserializable,
     "timeout": _timeout,

@@ -31,12 +31,12 @@ METHODS = (
 _NO_FILES = "There are no files here: use the tools of this run, or keep data in variables."
 _NO_PAGE = "This is no browser and there is no page: use the tools of this run."
 _NO_PROCESS = "There is no process here: no environment, arguments or exit; end the program with return."
-_NO_MODULES = "There are no modules here: use the language's own library and the tools of this run."
+NO_MODULES = "There are no modules here: use the language's own library and the tools of this run."
 _NO_SHELL = "This is no shell: write JavaScript that calls the tools of this run."
 _NO_THREADS = "There are no threads or shared memory here: use promises and Promise.all."
 
 ABSENT = {
-    "require": _NO_MODULES, "module": _NO_MODULES, "exports": _NO_MODULES, "_": _NO_MODULES, "lodash": _NO_MODULES,
+    "require": NO_MODULES, "module": NO_MODULES, "exports": NO_MODULES, "_": NO_MODULES, "lodash": NO_MODULES,
     "axios": "There are no modules here: use fetch, where network access is open, or the tools of this run.",
     "XMLHttpRequest": "Use fetch, where network access is open, or the tools of this run.",
     "WebSocket": "There are no sockets here: use fetch, where network access is open, or the tools of this run.",
@@ -62,20 +62,25 @@ ABSENT = {
 _DECLARED = re.compile(r"\b(?:const|let|var|function\*?|class)\s+([A-Za-z_$][\w$]*)", re.ASCII)
 _MOST_CODE = 100_000
 _LONGEST_NAME = 100
+_SHORTEST_SLIP = 4
 
 
-def near(name: str, candidates: Iterable[str], most: int = 3) -> list[str]:
-    """Those of `candidates` that `name` may be a slip of, nearest first; upper and lower case do not count."""
-    if len(name) > _LONGEST_NAME:
+def near(name: str, candidates: Iterable[str], likeness: float = 0.8, most: int = 3) -> list[str]:
+    """Those of `candidates` that `name` may be a slip of, nearest first; upper and lower case do not count.
+
+    `likeness` is that of `difflib`: 0.6 guesses boldly, which is for a few names that are known to be the program's.
+    A name of up to three letters is like too many.
+    """
+    if not _SHORTEST_SLIP <= len(name) <= _LONGEST_NAME:
         return []
     by_form: dict[str, str] = {}
     for candidate in candidates:
         if len(candidate) <= _LONGEST_NAME:
             by_form.setdefault(_form(candidate), candidate)
-    for likeness in (0.8, 0.6):  # Those that are very near leave no room for others.
-        found = difflib.get_close_matches(_form(name), by_form, most, likeness)
+    for least in (0.8, likeness):  # Those that are very near leave no room for others.
+        found = [by_form[form] for form in difflib.get_close_matches(_form(name), by_form, most, least)]
         if found:
-            return [by_form[form] for form in found]
+            return [candidate for candidate in found if candidate != name]
     return []
 
 

@@ -27,7 +27,7 @@ def line_of(code: str, line: int | None) -> str | None:
 
 def excerpt(text: str, column: int | None) -> str:
     """A line, or what is around its column of a long one, and below it a caret; `column` counts UTF-16 units from 1."""
-    at = -1 if column is None else _index(text, column - 1)
+    at = -1 if column is None else index_of(text, column - 1)
     text = text.expandtabs(1)
     start = min(max(at - _WIDTH * 2 // 3, 0), max(len(text) - _WIDTH, 0))
     start = boundary(text, start)
@@ -42,7 +42,7 @@ def excerpt(text: str, column: int | None) -> str:
     return f"{shown}\n{_INDENT}{' ' * (len(head) + place)}^"
 
 
-def _index(text: str, units: int) -> int:
+def index_of(text: str, units: int) -> int:
     """Which character of `text` begins after so many UTF-16 units; -1 where it has not so many."""
     if units < 0 or units > 2 * len(text):
         return -1

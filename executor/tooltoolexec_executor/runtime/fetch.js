@@ -120,7 +120,7 @@
   };
 
   const fetch = (input, init = undefined) => {
-    const call = new Call("globalThis", "fetch");
+    const call = new Call("", "fetch");
     return watch(fetchFor(call, input, init), call);
   };
   defineGlobal("fetch", fetch);

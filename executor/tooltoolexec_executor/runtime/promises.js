@@ -123,7 +123,8 @@ const { ownPromise, ownConstructor, Call, watch, forgetCalls, warnUnawaited } = 
     let count = 0;
     for (let call = ring.after; call !== ring; call = call.after) {
       if (++count > MOST_NAMED) continue;
-      const name = beginning(call.provider) + "." + beginning(call.tool);
+      const provider = beginning(call.provider); // Empty for `fetch`, which is nobody's tool.
+      const name = (provider === "" ? "" : provider + ".") + beginning(call.tool);
       warn(compose(TEXTS.unawaited, "call", name, "ending", call.ending));
     }
     if (count > MOST_NAMED) warn(compose(TEXTS.moreUnawaited, "n", count - MOST_NAMED));

@@ -77,6 +77,11 @@ def test_so_does_one_that_goes_about_it_another_way(code: str) -> None:
     assert bench.taken("d") == [{"result": "function"}]
 
 
+def test_a_long_script_is_not_searched() -> None:
+    assert not may_use_web(b" " * 1000)
+    assert may_use_web(b" " * 1_000_000)
+
+
 @pytest.mark.parametrize("code", ["async () => 1", "store.fetching(myURL, urls)", "console.log('performances')"])
 def test_most_programs_do_without_the_second_part(code: str) -> None:
     bench = Bench()

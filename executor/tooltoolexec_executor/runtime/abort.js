@@ -1,9 +1,7 @@
 // AbortController and AbortSignal, after the DOM standard, and what the runtime itself does with signals: functions that
 // are no methods, so that no program stands between.
 
-const {
-  AbortSignalClass, AbortControllerClass, isAbortSignal, isAborted, abortReason, onAbort, makeSignal, followSignals, abortSignal,
-} = (() => {
+const { isAbortSignal, isAborted, abortReason, onAbort, makeSignal } = (() => {
   const ReflectSetPrototypeOf = Reflect.setPrototypeOf;
   const SetConstructor = Set;
   const SetAdd = uncurry(Set.prototype.add);
@@ -185,8 +183,5 @@ const {
   ReflectSetPrototypeOf(AbortSignal.prototype, EventTargetClass.prototype);
   defineInterface(AbortSignal);
   defineInterface(AbortController);
-  return {
-    AbortSignalClass: AbortSignal, AbortControllerClass: AbortController, isAbortSignal: isSignal, isAborted, abortReason,
-    onAbort, makeSignal, followSignals, abortSignal,
-  };
+  return { isAbortSignal: isSignal, isAborted, abortReason, onAbort, makeSignal };
 })();

@@ -1,6 +1,6 @@
 // TextEncoder and TextDecoder, as the Encoding standard has them, for UTF-8, UTF-16LE and windows-1252.
 
-const { bytesOfSource } = (() => {
+(() => {
   const StringToLowerCase = uncurry(String.prototype.toLowerCase);
   const ArrayBufferDetached = getter(ArrayBuffer.prototype, "detached");
   const RangeErrorConstructor = RangeError;
@@ -126,5 +126,4 @@ const { bytesOfSource } = (() => {
 
   defineInterface(TextEncoder);
   defineInterface(TextDecoder);
-  return { bytesOfSource };
 })();

@@ -58,8 +58,6 @@ const MapPrototype = Map.prototype;
 const SetPrototype = Set.prototype;
 const PromisePrototype = Promise.prototype;
 const ArrayBufferPrototype = ArrayBuffer.prototype;
-const DatePrototype = Date.prototype;
-const RegExpPrototype = RegExp.prototype;
 const hasOwn = uncurry(Object.prototype.hasOwnProperty);
 const isEnumerable = uncurry(Object.prototype.propertyIsEnumerable);
 

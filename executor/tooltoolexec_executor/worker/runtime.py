@@ -36,6 +36,8 @@ WEB_GLOBALS = (
 # Besides by their names, globals are reached through the global object, which these lead to, and by escaped names.
 _ROUNDABOUT = ("globalThis", "eval", "Function", "constructor")
 _MAY_USE_WEB = re.compile(rf"\b(?:{'|'.join((*WEB_GLOBALS, *_ROUNDABOUT))})\b|\\u".encode())
+_LONGEST_SEARCHED = 256 * 1024
+"""Bytes. To search more takes longer than to make the globals."""
 
 
 class Runtime(NamedTuple):
@@ -59,7 +61,7 @@ def read() -> Runtime:
 
 def may_use_web(script: bytes) -> bool:
     """Whether a run's script may reach one of the web's globals."""
-    return _MAY_USE_WEB.search(script) is not None
+    return len(script) > _LONGEST_SEARCHED or _MAY_USE_WEB.search(script) is not None
 
 
 def _joined(names: Iterable[str]) -> str:

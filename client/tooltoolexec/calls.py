@@ -17,6 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextvars import copy_context
+from dataclasses import dataclass
 from time import perf_counter
 
 import anyio
@@ -33,12 +34,19 @@ from tooltoolexec_protocol.envelope import error_envelope
 Call = tuple[int, str, str, str]
 """Number, provider, tool, arguments as JSON text."""
 Request = tuple[int, str, str, list[tuple[str, str]], str | None]
-"""Number, method, URL, headers, body in base64. Served as a call is."""
+"""Number, method, URL, headers, body in base64."""
 
 _SLICE_S = 0.005
 """How long a runner may step calls before other tasks get a turn."""
 _PARKED = 8
 """How many runners without a call are kept for the next ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request among the calls, which are as they came. It is served as they are, by another function."""
+
+    request: Request
 
 
 class CallRunner:
@@ -55,7 +63,7 @@ class CallRunner:
         self._fetch = fetch
         self._group = group
         self._context = copy_context()  # Of the task that called `execute`.
-        self._waiting: deque[Call | Request] = deque()
+        self._waiting: deque[Call | _Asked] = deque()
         self._unanswered = 0
         self._outbox: Outbox | None = None
         # How many runners step waiting calls, or have been woken or spawned to. At least one while any call waits.
@@ -67,10 +75,14 @@ class CallRunner:
         self._scopes: set[anyio.CancelScope] = set()
 
     def open(self, outbox: Outbox) -> None:
-        """Say where answers go."""
+        """Say where answers go. While they cannot, no request is begun."""
         self._outbox = outbox
 
-    def accept(self, calls: Sequence[Call | Request]) -> None:
+    def accept_requests(self, requests: Sequence[Request]) -> None:
+        """Have `requests` started. Never waits."""
+        self.accept([_Asked(request) for request in requests])
+
+    def accept(self, calls: Sequence[Call | _Asked]) -> None:
         """Have `calls` started. Never waits."""
         if self._is_aborted:
             return
@@ -139,8 +151,12 @@ class CallRunner:
                 slice_ends = perf_counter() + _SLICE_S
                 continue
             call = self._waiting.popleft()
-            number = call[0]
-            coroutine = self._respond(*call[1:]) if len(call) == 4 else self._fetch(*call[1:])  # noqa: PLR2004
+            if isinstance(call, _Asked):
+                number, method, url, headers, body = call.request
+                coroutine = self._fetch(method, url, headers, body, self._emptied)
+            else:
+                number, provider, tool, args_json = call
+                coroutine = self._respond(provider, tool, args_json)
             context = self._context.copy()
             try:
                 waits_for = context.run(coroutine.send, None)
@@ -173,12 +189,15 @@ class CallRunner:
         await woken.wait()
         return self._is_open or bool(self._waiting)
 
-    def _answer_stray(self, call: Call | Request, error: BaseException, *, is_closing: bool) -> None:
+    def _answer_stray(self, call: Call | _Asked, error: BaseException, *, is_closing: bool) -> None:
         """Answer for a responder that ended in no ordinary way; raise what is not the call's own affair."""
         if is_closing or self._must_pass(error):
             raise error
-        failed = texts.tool_failed(call[2]) if len(call) == 4 else texts.REQUEST_FAILED  # noqa: PLR2004
-        self._finish(call[0], error_envelope(failed))
+        if isinstance(call, _Asked):
+            number, failed = call.request[0], texts.REQUEST_FAILED
+        else:
+            number, failed = call[0], texts.tool_failed(call[2])
+        self._finish(number, error_envelope(failed))
         self._flush()
 
     def _must_pass(self, error: BaseException) -> bool:
@@ -188,6 +207,10 @@ class CallRunner:
             return self._is_aborted or self._group.cancel_scope.cancel_called
         # A user's interrupt comes to the main thread; anywhere else the tool itself raised it.
         return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+
+    async def _emptied(self) -> None:
+        if self._outbox is not None:
+            await self._outbox.emptied()
 
     def _finish(self, number: int, answer: str) -> None:
         self._unanswered -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import anyio.abc
 
 from tooltoolexec.transport import Transport
@@ -24,6 +25,7 @@ class Outbox:
         self._answers: list[tuple[int, str]] = []
         self._characters = 0
         self._writer_is_up = False
+        self._emptied: anyio.Event | None = None  # Made by who waits for it.
 
     def add(self, number: int, answer: str) -> None:
         """Take one answer; it goes out with the next flush, or now when enough has come together."""
@@ -58,6 +60,13 @@ class Outbox:
             self._writer_is_up = True
             self._group.start_soon(self._write)
 
+    async def emptied(self) -> None:
+        """Wait while answers wait because the worker does not read."""
+        while self._transport.has_unsent and not self._transport.is_closed:
+            self.flush_soon()
+            self._emptied = self._emptied or anyio.Event()
+            await self._emptied.wait()
+
     async def _write(self) -> None:
         try:
             while not self._transport.is_closed and (self._answers or self._transport.has_unsent):
@@ -65,3 +74,6 @@ class Outbox:
                 await self._transport.drain()
         finally:
             self._writer_is_up = False
+            if self._emptied is not None:
+                self._emptied.set()
+                self._emptied = None

@@ -125,7 +125,7 @@ class Session:
             case Calls(calls=calls):
                 self._calls.accept(calls)
             case Requests(requests=requests):
-                self._calls.accept(requests)
+                self._calls.accept_requests(requests)
             case Logs(lines=lines):
                 self._logs.accept(lines)
             case Started(id=run_id):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import socket
 import ssl
 import sys
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anyio
@@ -18,7 +21,8 @@ from tooltoolexec.outbound import HttpOutbound, OutboundError, OutboundRequest, 
 from tooltoolexec.outbound.addresses import is_public
 from tooltoolexec.outbound.decoder import Decoder
 from tooltoolexec.outbound.hosts import HostList, Target
-from tooltoolexec.outbound.http import _Credentials
+from tooltoolexec.outbound.http import _Credentials, _turns
+from tooltoolexec.version import __version__
 from webserver import Asked, Reply, WebServer
 
 pytestmark = pytest.mark.anyio
@@ -45,9 +49,12 @@ def redirect(location: str, status: int = 302) -> Reply:
 
 ROUTES: dict[str, Any] = {
     "/hello": Reply(b"hello", headers=[("Content-Type", "text/plain"), ("X-Two", "a"), ("X-Two", "b")]),
+    "/{a}": Reply(),
     "/gone": Reply(b"no", status=404),
     "/empty": Reply(status=204),
     "/long": Reply(b"x" * 2000),
+    "/large": Reply(b"x" * 300_000),
+    "/large-head": Reply(headers=[("X-A", "y" * 50_000), ("X-B", "y" * 20_000)]),
     "/bomb": Reply(gzip.compress(bytes(20_000_000)), headers=[("Content-Encoding", "gzip")]),
     "/gzip": Reply(gzip.compress(b"hel") + gzip.compress(b"lo"), headers=[("Content-Encoding", "gzip")]),
     "/torn": Reply(gzip.compress(b"hello")[:-4], headers=[("Content-Encoding", "gzip")]),
@@ -64,6 +71,10 @@ ROUTES: dict[str, Any] = {
     "/same-method": redirect("/hello", 307),
     "/file": redirect("file:///etc/passwd"),
     "/user": redirect("http://user:word@localhost/"),
+    "/half": redirect("http://[::1"),
+    "/halves": redirect("//[::1]]:80:/"),
+    "/located": Reply(headers=[("Location", "http://[/")]),
+    "/astray": redirect("http://[:::::]/"),
     "/odd-place": redirect("hello?q=a b\\c"),
 }
 
@@ -112,6 +123,16 @@ async def test_a_request_goes_out_as_the_program_made_it(server: WebServer) -> N
     )
     asked = server.asked[0]
     assert (asked.method, asked.body, asked.header("x-a")) == ("PATCH", b"\0\xff", ["1", "é"])
+
+
+async def test_nothing_is_sent_that_the_handler_does_not_send(server: WebServer) -> None:
+    await outbound(server)(get(f"{server.url}/{{a}}?a|b=%zz&'{{}}^`", method="patch", body=b"abc"))
+    asked = server.asked[0]
+    assert (asked.method, asked.path) == ("patch", "/{a}?a|b=%zz&'{}^`")
+    assert asked.headers == [
+        ("host", server.authority), ("connection", "close"), ("accept", "*/*"),
+        ("user-agent", f"tooltoolexec/{__version__}"), ("accept-encoding", "gzip"), ("content-length", "3"),
+    ]  # fmt: skip
 
 
 async def test_what_the_connection_is_about_is_not_the_programs(server: WebServer) -> None:
@@ -186,6 +207,7 @@ def test_an_entry_that_is_no_host_is_refused_at_once(entry: str) -> None:
     "arguments",
     [
         {"allow": "a.test"}, {"allow": [1]}, {"timeout_s": 0}, {"max_body_bytes": -1}, {"max_redirects": -1},
+        {"max_concurrent": 0}, {"max_concurrent": 1.5}, {"max_concurrent": float("inf")},
         {"headers": {"a.test": {"a b": "c"}}}, {"headers": {"a.test": {"Host": "b"}}},
         {"headers": {"a.test": {"a": "b\r\nc: d"}}},
     ],
@@ -284,9 +306,17 @@ async def test_redirects_without_end_have_one(server: WebServer) -> None:
     assert len(server.asked) == 4
 
 
-@pytest.mark.parametrize("path", ["/file", "/user"])
+@pytest.mark.parametrize("path", ["/file", "/user", "/half", "/halves"])
 async def test_a_redirect_to_what_is_no_plain_url_is_refused(server: WebServer, path: str) -> None:
     assert await refusal(outbound(server), get(server.url + path)) == "The URL is none that can be requested."
+
+
+async def test_a_location_counts_only_with_a_redirect_that_leads_somewhere(server: WebServer) -> None:
+    response = await outbound(server)(get(f"{server.url}/located"))
+    assert dict(response.headers)["location"] == "http://[/"
+    for url in (f"{server.url}/astray", "http://[:::::]/"):
+        text = await refusal(outbound(server, allow=[server.authority, "[:::::]"]), get(url))
+        assert text == "The URL is none that can be requested."
 
 
 async def test_a_redirect_is_checked_like_a_request(server: WebServer) -> None:
@@ -343,9 +373,15 @@ async def test_a_response_that_repeats_a_credential_is_withheld(server: WebServe
         ("a.test", "https://b.a.test/", False),
         ("*.a.test", "https://b.a.test/", True),
         ("a.test:8443", "https://a.test/", False),
+        ("a.test:443", "https://a.test/", True),
+        ("a.test:443", "http://a.test:443/", False),
+        ("*.a.test:443", "http://b.a.test:443/", False),
+        ("[::1]:443", "http://[::1]:443/", False),
+        ("a.test:00443", "http://a.test:443/", False),
+        ("[::443]", "http://[::443]/", False),
     ],
 )
-def test_a_credential_goes_in_the_clear_only_where_the_port_is_written(host: str, url: str, is_sent: bool) -> None:
+def test_a_credential_goes_in_the_clear_only_where_such_a_port_is_written(host: str, url: str, is_sent: bool) -> None:
     assert _Credentials(host, {"x": "y"}).are_for(Target.of(url)) is is_sent
 
 
@@ -367,6 +403,78 @@ async def test_a_body_over_the_cap_is_not_read_to_its_end(server: WebServer) -> 
     text = await refusal(handler, get(f"{server.url}/hello", method="POST", body=bytes(1001)))
     assert text == "The request body of 1001 bytes is over the limit of 1000 bytes."
     assert len((await outbound(server, max_body_bytes=2000)(get(f"{server.url}/long"))).body) == 2000
+
+
+def endless(hung_up: list[str], head: bytes, part: bytes) -> Any:
+    """A route that sends `part` again and again until the client hangs up."""
+
+    def send(asked: Asked) -> None:
+        try:
+            asked.connection.sendall(b"HTTP/1.1 " + head)
+            while True:
+                asked.connection.sendall(part)
+        except OSError:
+            hung_up.append(asked.path)
+
+    return send
+
+
+@pytest.mark.parametrize(
+    ("head", "part", "expected"),
+    [
+        (b"200 OK\r\n\r\n", b"x" * 1000, "over the limit"),
+        (b"200 OK\r\nContent-Encoding: gzip\r\n\r\n", b"x" * 1000, "encoding"),
+        (b"200 OK\r\nContent-Encoding: br\r\n\r\n", b"x" * 1000, "encoding"),
+        (b"302 Found\r\nLocation: file:///\r\n\r\n", b"x" * 1000, "none that can be requested"),
+        (b"200 OK\r\n", b"X: y\r\n", "broke off"),
+        (b"100 Continue\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", "broke off"),
+    ],
+)
+async def test_a_response_without_end_is_left(head: bytes, part: bytes, expected: str) -> None:
+    hung_up: list[str] = []
+    with WebServer({"/": endless(hung_up, head, part)}) as server:
+        assert expected in await refusal(outbound(server, max_body_bytes=300_000), get(f"{server.url}/"))
+        await until(lambda: hung_up == ["/"], "the server to notice")
+
+
+async def test_a_head_has_a_cap_and_a_body_behind_it_has_not_that_one(server: WebServer) -> None:
+    assert len((await outbound(server)(get(f"{server.url}/large"))).body) == 300_000
+    text = await refusal(outbound(server), get(f"{server.url}/large-head"))
+    assert text == f"The host {server.authority} broke off, or does not speak HTTP."
+
+
+async def test_an_answer_is_taken_from_a_server_that_does_not_read_the_body() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        where = f"127.0.0.1:{listener.getsockname()[1]}"
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(100_000):
+                    pass
+
+        served = pool.submit(answer)
+        handler = HttpOutbound(allow=[where], allow_private=[where])
+        response = await handler(get(f"http://{where}/", method="POST", body=bytes(5_000_000)))
+        assert (response.status, response.body) == (413, b"no")
+        await until(served.done, "the server's end")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_server_that_reads_nothing_is_left_after_the_time(scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # Nobody accepts; the kernel connects all the same.
+        where = f"127.0.0.1:{listener.getsockname()[1]}"
+        trust = ssl.create_default_context()  # Made here: to find one is a part of the first request's time.
+        handler = HttpOutbound(allow=[where], allow_private=[where], timeout_s=1, ssl_context=trust)
+        text = await refusal(handler, get(f"{scheme}://{where}/", method="POST", body=bytes(10_000_000)))
+        assert text == f"The host {where} gave no response within 1 s."
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(20)
+            while connection.recv(1_000_000):  # Ends, as the client has hung up.
+                pass
 
 
 def test_a_bomb_is_inflated_no_further_than_the_room_and_one_byte() -> None:
@@ -409,6 +517,97 @@ async def test_a_slow_server_is_left_after_the_time(server: WebServer) -> None:
         for path in ("/hang", "/drip"):
             text = await refusal(outbound(slow, timeout_s=0.2), get(slow.url + path))
             assert text == f"The host {slow.authority} gave no response within 0.2 s."
+
+
+class Held(Names):
+    """A resolver that has an answer only after `gate` is set."""
+
+    def __init__(self, addresses: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(addresses)
+        self.gate = anyio.Event()
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        found = await super().__call__(host, port)
+        await self.gate.wait()
+        return found
+
+
+async def test_requests_beyond_the_bound_wait_for_their_turn() -> None:
+    names = [f"{letter}.test" for letter in "abcde"]
+    held = Held({name: ["127.0.0.1"] for name in names})
+    handler = HttpOutbound(allow=names, resolve=held, max_concurrent=2)
+    async with anyio.create_task_group() as group:
+        for name in names:
+            group.start_soon(refusal, handler, get(f"http://{name}/"))
+            await anyio.wait_all_tasks_blocked()
+        assert held.asked == names[:2]
+        held.gate.set()
+    assert sorted(held.asked) == names
+
+
+async def test_the_wait_for_a_turn_is_part_of_a_requests_time() -> None:
+    gate = anyio.Event()
+    asked: list[str] = []
+
+    async def resolve(host: str, _port: int) -> Sequence[str]:
+        asked.append(host)
+        with anyio.CancelScope(shield=True):
+            await gate.wait()
+        return []
+
+    handler = HttpOutbound(allow=["a.test", "b.test"], resolve=resolve, max_concurrent=1, timeout_s=0.2)
+    async with anyio.create_task_group() as group:
+        group.start_soon(refusal, handler, get("http://a.test/"))
+        await until(lambda: asked == ["a.test"], "the first request's turn")
+        text = await refusal(handler, get("http://b.test/"))
+        gate.set()
+    assert text == "The host b.test gave no response within 0.2 s."
+    assert asked == ["a.test"]
+
+
+async def test_a_request_that_is_cancelled_gives_its_turn_back(server: WebServer) -> None:
+    held = Held({"a.test": ["127.0.0.1"]})
+    where = f"a.test:{server.port}"
+    handler = outbound(server, allow=[where], resolve=held, max_concurrent=1)
+    async with anyio.create_task_group() as group:
+        for _ in range(3):  # One has its turn, two wait.
+            group.start_soon(handler, get(f"http://{where}/hello"))
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    held.gate.set()
+    assert (await handler(get(f"http://{where}/hello"))).body == b"hello"
+
+
+def test_a_handler_serves_several_event_loops_at_once(server: WebServer) -> None:
+    handler = outbound(server, max_concurrent=1)
+
+    async def ask_thrice() -> list[bytes]:
+        bodies: list[bytes] = []
+
+        async def ask() -> None:
+            bodies.append((await handler(get(f"{server.url}/hello"))).body)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(ask)
+        return bodies
+
+    def run(backend: str) -> list[bytes]:
+        return anyio.run(ask_thrice, backend=backend)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(run, ("asyncio", "trio") * 2)) == [[b"hello"] * 3] * 4
+
+
+async def test_a_handler_that_is_gone_leaves_nothing_in_the_event_loop(server: WebServer) -> None:
+    handler = outbound(server)
+    await handler(get(f"{server.url}/hello"))
+    turns = _turns.get()
+    assert handler in turns
+    gone = weakref.ref(handler)
+    del handler
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize(
@@ -499,6 +698,12 @@ def test_what_http_cannot_carry_is_refused(make: Any) -> None:
         make()
 
 
+@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "TRACK", "connect", "Trace"])
+def test_what_only_proxies_are_asked_for_is_refused(method: str) -> None:
+    with pytest.raises(ValueError, match="none that a program may use"):
+        OutboundRequest(method, "http://a.test/")
+
+
 def test_headers_may_be_a_mapping_and_a_body_a_text() -> None:
     response = OutboundResponse(200, {"A": "b"}, "é")
     assert (response.headers, response.body) == ([("A", "b")], "é".encode())
@@ -507,6 +712,6 @@ def test_headers_may_be_a_mapping_and_a_body_a_text() -> None:
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("tooltoolexec.outbound.wire")
     monkeypatch.delitem(sys.modules, "tooltoolexec.outbound.wire")
-    monkeypatch.setitem(sys.modules, "h11", None)
+    monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(ImportError, match=r"pip install 'tooltoolexec\[outbound\]'"):
         HttpOutbound(allow=[])

@@ -266,11 +266,11 @@ async def test_a_request_nobody_awaited_is_begun_before_the_run_ends_and_told(ex
     host = Host()
     outcome = await run(executor, "async () => { fetch('https://a.test/'); return 1 }", outbound=host)
     assert (outcome.result, len(host.requests)) == (1, 1)
-    assert outcome.warnings == ["globalThis.fetch was called and never awaited; it had not finished."]
+    assert outcome.warnings == ["fetch was called and never awaited; it had not finished."]
     awaited = await run(executor, f"async () => {{ {FETCH} }}", outbound=host)
     assert awaited.warnings == []
     outcome = await run(executor, "async () => { fetch('https://a.test/'); await new Promise((go) => setTimeout(go)) }")
-    assert outcome.warnings == [f"globalThis.fetch was called and never awaited; it failed: {texts.NETWORK_CLOSED}"]
+    assert outcome.warnings == [f"fetch was called and never awaited; it failed: {texts.NETWORK_CLOSED}"]
 
 
 async def test_a_retained_function_fetches_nothing_after_the_run(executor: Executor) -> None:

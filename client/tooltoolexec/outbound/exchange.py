@@ -12,6 +12,8 @@ from tooltoolexec_protocol.errors import ToolError
 _URL = re.compile(r"https?://[!-~]+")
 _STATUSES = range(200, 600)
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_NEVER = frozenset({"CONNECT", "TRACE", "TRACK"})
+"""Methods for proxies: one opens a tunnel, the others send back what was sent, credentials with it."""
 _VALUE = re.compile(r"[^\0\r\n\u0100-\U0010ffff]*")
 
 
@@ -23,10 +25,10 @@ class OutboundError(ToolError):
 class OutboundRequest:
     """What a program asks for.
 
-    Raises ValueError for what HTTP cannot carry.
+    Raises ValueError for what HTTP cannot carry, and for methods that no program may use.
 
     Attributes:
-        method: as it is to be sent; never CONNECT or TRACE.
+        method: as it is to be sent; never CONNECT, TRACE or TRACK.
         url: absolute, http or https, without a fragment. The program chose it: check where it leads.
         headers: name and value of each, names in lower case. A name may come twice.
         body: empty for none.
@@ -40,6 +42,8 @@ class OutboundRequest:
     def __post_init__(self) -> None:
         if not _TOKEN.fullmatch(self.method) or not _URL.fullmatch(self.url) or "#" in self.url:
             raise ValueError("the method or the URL of a request is none")
+        if self.method.upper() in _NEVER:
+            raise ValueError(f"the method of a request is none that a program may use: {self.method}")
         _check(self.headers)
 
 

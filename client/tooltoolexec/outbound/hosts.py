@@ -14,6 +14,7 @@ _PORTS = {"http": 80, "https": 443}
 _HOST = r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\]"
 _URL = re.compile(rf"(https?)://({_HOST})(?::([0-9]{{1,5}}))?(/[!-~]*)?(\?[!-~]*)?", re.IGNORECASE)
 _ENTRY = re.compile(rf"(\*\.)?({_HOST})(?::([0-9]{{1,5}}))?", re.IGNORECASE)
+NO_URL = "The URL is none that can be requested."
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F))).replace("\\", "")
 
 
@@ -33,14 +34,18 @@ class Target:
         """Raises OutboundError for what is no http or https URL, or has a user name in it."""
         found = _URL.fullmatch(url.partition("#")[0])
         if found is None or int(found[3] or 0) > 0xFFFF:  # noqa: PLR2004
-            raise OutboundError("The URL is none that can be requested.")
+            raise OutboundError(NO_URL)
         scheme = found[1].lower()
         path = (found[4] or "/") + (found[5] or "")
         return cls(scheme, found[2].lower(), int(found[3] or _PORTS[scheme]), path)
 
     def follow(self, location: str) -> Self:
         """Where a redirect leads. Raises as `of`."""
-        return self.of(urljoin(self.url, quote(location.strip(" \t"), safe=_VISIBLE, encoding="latin-1")))
+        try:
+            url = urljoin(self.url, quote(location.strip(" \t"), safe=_VISIBLE, encoding="latin-1"))
+        except ValueError:  # Of brackets that hold no address.
+            raise OutboundError(NO_URL) from None
+        return self.of(url)
 
     @property
     def url(self) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import ssl
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import anyio
+from anyio.lowlevel import RunVar
 
 from tooltoolexec.outbound.exchange import OutboundError, OutboundRequest, OutboundResponse
 from tooltoolexec.outbound.hosts import HostList, Target
@@ -33,6 +36,10 @@ _ONLY_THERE = frozenset({"authorization", "cookie"})
 """The program's, for the origin that it wrote them for."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SHORT_SECRET = 8
+_HTTPS_PORT = 443
+
+_turns: RunVar[WeakKeyDictionary[HttpOutbound, anyio.Semaphore]] = RunVar("tooltoolexec.outbound.turns")
+"""What a handler's requests take turns by. A handler may serve several event loops, a semaphore only one."""
 
 
 class HttpOutbound:
@@ -46,10 +53,11 @@ class HttpOutbound:
             `api.example.com:8443` for a port that is not HTTP's or HTTPS's own. An IPv6 address stands in brackets.
         headers: by host, written as in `allow`, what is added to each request there: credentials. They win over a
             header of that name which the program sets, and the program never sees them; a response that repeats one
-            is withheld. Over plain HTTP they are sent only where the host is written with its port.
-        timeout_s: seconds for a request, with all its redirects and its body.
+            is withheld. Over plain HTTP they are sent only where the host is written with a port other than 443.
+        timeout_s: seconds for a request, with all its redirects and its body, and with the wait for its turn.
         max_body_bytes: of a request and of a response, also after it is decompressed.
         max_redirects: how many are followed.
+        max_concurrent: how many requests are made at once, in one event loop. Others wait for their turn, in order.
         allow_private: hosts, written as in `allow` and listed there too, that may have addresses which are not public.
         ssl_context: whom to trust, instead of the system's and certifi's authorities.
         resolve: `await resolve(host, port)` gives a host's addresses, instead of the system's resolver.
@@ -67,6 +75,7 @@ class HttpOutbound:
         timeout_s: float = 30.0,
         max_body_bytes: int = 10 * _MIB,
         max_redirects: int = 5,
+        max_concurrent: int = 16,
         allow_private: Iterable[str] = (),
         ssl_context: ssl.SSLContext | None = None,
         resolve: Resolve | None = None,
@@ -79,6 +88,8 @@ class HttpOutbound:
             raise ValueError(f"timeout_s must be a positive number of seconds, not {timeout_s!r}")
         if max_body_bytes < 0 or max_redirects < 0:
             raise ValueError("max_body_bytes and max_redirects cannot be negative")
+        if max_concurrent < 1:
+            raise ValueError(f"max_concurrent must be 1 or more, not {max_concurrent!r}")
         self._wire = wire
         self._allow = HostList(allow, "allow")
         self._allow_private = HostList(allow_private, "allow_private")
@@ -87,6 +98,7 @@ class HttpOutbound:
         self._timeout_s = timeout_s
         self._max_body_bytes = max_body_bytes
         self._max_redirects = max_redirects
+        self._max_concurrent = index(max_concurrent)
         self._trust = ssl_context
         self._resolve = resolve or wire.resolve_by_system
 
@@ -96,9 +108,21 @@ class HttpOutbound:
         self._check_size(request)
         try:
             with anyio.fail_after(self._timeout_s):
-                return await self._follow(target, _Message.of(request))
+                async with self._turn():
+                    return await self._follow(target, _Message.of(request))
         except TimeoutError:
             raise OutboundError(f"The host {target.authority} gave no response within {self._timeout_s:g} s.") from None
+
+    def _turn(self) -> anyio.Semaphore:
+        """The running loop's. It goes with the loop or with this handler, whichever ends first."""
+        turns = _turns.get(None)
+        if turns is None:
+            turns = WeakKeyDictionary()
+            _turns.set(turns)
+        turn = turns.get(self)
+        if turn is None:
+            turn = turns[self] = anyio.Semaphore(self._max_concurrent)
+        return turn
 
     def _check_size(self, request: OutboundRequest) -> None:
         if len(request.body) > self._max_body_bytes:
@@ -116,9 +140,9 @@ class HttpOutbound:
                 allowed = ", ".join(self._allow.texts) or "none"
                 raise OutboundError(f"The host {target.authority} is not allowed. Allowed: {allowed}.")
             is_private_too = target in self._allow_private
-            stream = await self._wire.connect(target, self._resolve, self._trust, allow_private=is_private_too)
-            async with self._wire.exchange(target, stream) as exchange:
-                await exchange.ask(message.method, self._with_credentials(message.headers, target), message.body)
+            way = self._wire.way_to(target, self._resolve, allow_private=is_private_too)
+            headers = self._with_credentials(message.headers, target)
+            async with self._wire.exchange(way, self._trust, message.method, headers, message.body) as exchange:
                 location = exchange.header("location")
                 if exchange.status not in _REDIRECTS or location is None:
                     return await self._response(exchange, target, asked)
@@ -183,7 +207,9 @@ class _Credentials:
 
     def __init__(self, host: str, fields: Mapping[str, str]) -> None:
         self._hosts = HostList([host], "headers")
-        self._has_port = host.rpartition(":")[2].isdigit()
+        port = host.rpartition(":")[2]
+        # Who writes HTTPS's own port has no plain HTTP in mind, which could be spoken there all the same.
+        self._may_go_in_clear = port.isdigit() and int(port) != _HTTPS_PORT
         OutboundResponse(200, fields)  # Raises where HTTP cannot carry one.
         self.fields = {name.lower(): value for name, value in fields.items()}
         ours = ", ".join(self.fields.keys() & _OURS)
@@ -191,7 +217,7 @@ class _Credentials:
             raise ValueError(f"headers: {ours} cannot be set")
 
     def are_for(self, target: Target) -> bool:
-        return target in self._hosts and (target.scheme == "https" or self._has_port)
+        return target in self._hosts and (target.scheme == "https" or self._may_go_in_clear)
 
     def secrets(self) -> Iterable[bytes]:
         """What must not come back: the values, also without a first word such as Bearer."""

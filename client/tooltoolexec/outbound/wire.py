@@ -1,37 +1,33 @@
-"""One HTTP/1.1 exchange, on a connection of its own to an address that was checked. The only file that needs h11."""
+"""One HTTP/1.1 exchange by httpx, on a connection of its own. `http.py` loads it late: all below it needs the extra."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import cache
-from socket import SOCK_STREAM
 
 import anyio
 import anyio.to_thread
 import certifi
-import h11
-from anyio.abc import ByteStream
-from anyio.streams.tls import TLSStream
+import httpcore
+import httpx
 
-from tooltoolexec.outbound.addresses import is_public
 from tooltoolexec.outbound.decoder import Decoder
 from tooltoolexec.outbound.exchange import OutboundError
 from tooltoolexec.outbound.hosts import Target
+from tooltoolexec.outbound.network import CheckedNetwork, Resolve, resolve_by_system
+from tooltoolexec.outbound.transport import ALL_HEADERS, Transport, request_to
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""`await resolve(host, port)` gives the host's addresses as texts. OSError: it has none."""
+__all__ = ["Exchange", "Resolve", "exchange", "resolve_by_system", "way_to"]
 
 _MOST_HEAD_BYTES = 64 * 1024
-_READ_BYTES = 64 * 1024
-_BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
+_BROKEN = (httpcore.NetworkError, httpcore.ProtocolError, OSError)
 
 
-async def resolve_by_system(host: str, port: int) -> Sequence[str]:
-    """The addresses that the system has for a name."""
-    found = await anyio.getaddrinfo(host, port, type=SOCK_STREAM)
-    return list(dict.fromkeys(str(where[0]) for *_, where in found))
+def way_to(target: Target, resolve: Resolve, *, allow_private: bool) -> CheckedNetwork:
+    """What an exchange with `target` goes through."""
+    return CheckedNetwork(target, resolve, allow_private=allow_private, room=_MOST_HEAD_BYTES)
 
 
 @cache
@@ -42,125 +38,81 @@ def trust_of_system() -> ssl.SSLContext:
     return context
 
 
-async def connect(target: Target, resolve: Resolve, trust: ssl.SSLContext | None, *, allow_private: bool) -> ByteStream:
-    """A connection to an address that was looked at: no second look-up can lead elsewhere.
+@asynccontextmanager
+async def exchange(
+    network: CheckedNetwork,
+    trust: ssl.SSLContext | None,
+    method: str,
+    headers: Iterable[tuple[str, str]],
+    body: bytes,
+) -> AsyncIterator[Exchange]:
+    """Send a request and receive the response's head. The connection is closed at the end.
 
     Raises:
-        OutboundError: there is none; the message is for the program.
+        OutboundError: the other side is not there or does not keep to HTTP; the message is for the program.
     """
-    host = target.host.strip("[]")
+    target = network.target
+    if trust is None and target.scheme == "https":
+        trust = await anyio.to_thread.run_sync(trust_of_system)
+    request = request_to(target, method, headers, body)
+    # It has an end in time around it. The environment's proxies are not heeded.
+    client = httpx.AsyncClient(transport=Transport(network, trust), trust_env=False, timeout=None)  # noqa: S113
     try:
-        addresses = await resolve(host, target.port)
-    except (OSError, UnicodeError):
-        addresses = ()
-    if not addresses:
-        raise OutboundError(f"The host {target.host} was not found.")
-    # One is enough: a name that mixes them is none to be trusted.
-    if not allow_private and not all(map(is_public, addresses)):
-        raise OutboundError(f"The host {target.host} has an address that is not public.")
-    stream = await _first(addresses, target)
-    if target.scheme == "http":
-        return stream
-    try:
-        context = trust or await anyio.to_thread.run_sync(trust_of_system)
-        # A peer may end without TLS's own goodbye; HTTP says itself where a body ends.
-        return await TLSStream.wrap(stream, hostname=host, ssl_context=context, standard_compatible=False)
-    except BaseException as error:
-        await anyio.aclose_forcefully(stream)
-        if isinstance(error, ssl.SSLCertVerificationError):
-            raise OutboundError(f"The host {target.authority} has no certificate that is trusted.") from error
-        if isinstance(error, ssl.SSLError | anyio.EndOfStream | anyio.BrokenResourceError):
-            raise OutboundError(f"The host {target.authority} does not speak TLS.") from error
-        raise
-
-
-async def _first(addresses: Iterable[str], target: Target) -> ByteStream:
-    """A connection to the first that answers."""
-    last: OSError | None = None
-    for address in addresses:
-        try:
-            return await anyio.connect_tcp(address, target.port)
-        except OSError as error:
-            last = error
-    raise OutboundError(f"The host {target.authority} cannot be connected to.") from last
+        async with client:
+            response = await client.send(request, stream=True)
+            try:
+                yield Exchange(network, response)
+            finally:
+                await response.aclose()
+    except httpcore.LocalProtocolError:
+        raise OutboundError("The request has a header that HTTP cannot carry.") from None
+    except _BROKEN as error:
+        raise OutboundError(f"The host {target.authority} broke off, or does not speak HTTP.") from error
+    finally:
+        await network.aclose()
 
 
 class Exchange:
-    """A request that was sent; `status` and `headers`, with names in lower case, are the response's."""
+    """A request that was answered; `status` and `headers`, with names in lower case, are the response's."""
 
-    def __init__(self, target: Target, stream: ByteStream) -> None:
-        self.status = 0
-        self.headers: list[tuple[str, str]] = []
-        self._target = target
-        self._stream = stream
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MOST_HEAD_BYTES)
-
-    async def ask(self, method: str, headers: Iterable[tuple[str, str]], body: bytes) -> None:
-        """Send the request and receive the response's head."""
-        fields = [("host", self._target.authority), ("connection", "close"), *headers]
-        if body or method not in ("GET", "HEAD"):
-            fields.append(("content-length", str(len(body))))
-        try:
-            request = h11.Request(
-                method=method,
-                target=self._target.path,
-                headers=[(name.encode("ascii"), value.encode("latin-1")) for name, value in fields],
-            )
-        except h11.LocalProtocolError:
-            raise OutboundError("The request has a header that HTTP cannot carry.") from None
-        data = self._state.send(request) or b""
-        data += self._state.send(h11.Data(data=body)) or b""
-        data += self._state.send(h11.EndOfMessage()) or b""
-        with suppress(*_BROKEN):  # A server that does not want the body may still have answered.
-            await self._stream.send(data)
-        event = await self._next()
-        while isinstance(event, h11.InformationalResponse):
-            event = await self._next()
-        if not isinstance(event, h11.Response):
-            raise h11.RemoteProtocolError("the protocol was switched")
-        self.status = event.status_code
-        self.headers = [(name.decode("ascii"), value.decode("latin-1")) for name, value in event.headers]
-
-    async def body(self, most: int) -> bytes:
-        """The body without its encoding. Raises OutboundError where it has more than `most` bytes, with or without."""
-        decoder = Decoder(self.header("content-encoding"), self._target.authority)
-        size = 0
-        body = bytearray()
-        while isinstance(event := await self._next(), h11.Data):
-            size += len(event.data)
-            body += decoder.decode(event.data, most - len(body))
-            if max(size, len(body)) > most:
-                raise OutboundError(f"The response of {self._target.authority} is over the limit of {most} bytes.")
-        decoder.finish()
-        return bytes(body)
+    def __init__(self, network: CheckedNetwork, response: httpx.Response) -> None:
+        self.status = response.status_code
+        self.headers = [
+            (name.decode("ascii").lower(), value.decode("latin-1")) for name, value in response.extensions[ALL_HEADERS]
+        ]
+        self._network = network
+        self._response = response
 
     def header(self, name: str) -> str | None:
         """The values of all headers of that name, None without one."""
         values = [value for each, value in self.headers if each == name]
         return ", ".join(values) if values else None
 
-    async def _next(self) -> object:
-        while (event := self._state.next_event()) is h11.NEED_DATA:
-            try:
-                data = await self._stream.receive(_READ_BYTES)
-            except anyio.EndOfStream:
-                data = b""
-            self._state.receive_data(data)
-        if isinstance(event, h11.ConnectionClosed):
-            raise h11.RemoteProtocolError("the connection was closed")
-        return event
+    async def body(self, most: int) -> bytes:
+        """The body without its encoding. Raises OutboundError where it has more than `most` bytes, with or without."""
+        chunks = self._response.aiter_raw()
+        try:
+            return await self._read(chunks, most)
+        except OutboundError:
+            await self._exhaust(chunks)
+            raise
 
+    async def _read(self, chunks: AsyncIterator[bytes], most: int) -> bytes:
+        host = self._network.target.authority
+        decoder = Decoder(self.header("content-encoding"), host)
+        size = 0
+        body = bytearray()
+        async for chunk in chunks:
+            size += len(chunk)
+            body += decoder.decode(chunk, most - len(body))
+            if max(size, len(body)) > most:
+                raise OutboundError(f"The response of {host} is over the limit of {most} bytes.")
+        decoder.finish()
+        return bytes(body)
 
-@asynccontextmanager
-async def exchange(target: Target, stream: ByteStream) -> AsyncIterator[Exchange]:
-    """An exchange on `stream`, which is closed after it.
-
-    Raises:
-        OutboundError: the other side does not keep to HTTP; the message is for the program.
-    """
-    try:
-        yield Exchange(target, stream)
-    except (h11.ProtocolError, *_BROKEN) as error:
-        raise OutboundError(f"The host {target.authority} broke off, or does not speak HTTP.") from error
-    finally:
-        await anyio.aclose_forcefully(stream)
+    async def _exhaust(self, chunks: AsyncIterator[bytes]) -> None:
+        """End what is iterated: trio warns of each generator, also within httpx, that is left before its end."""
+        self._network.cut()
+        with suppress(*_BROKEN):
+            async for _ in chunks:
+                pass

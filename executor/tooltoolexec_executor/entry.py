@@ -92,7 +92,7 @@ def check_script(script: bytes, job_end: int) -> bytes:
 def entry_head(providers: Sequence[ProviderSpec]) -> str:
     """What stands before the program. Host sources stand as given; the runtime compiles each on its own first."""
     lines = [
-        "(__entry) => {",
+        "function (__entry) {",  # No arrow: `this` is undefined in a program, as in a module.
         "const { console, __dispatch, __stringifyForDispatch, __parseForDispatch, __retainHandle } = __entry;",
     ]
     for index, provider in enumerate(providers):

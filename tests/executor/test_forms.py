@@ -52,6 +52,15 @@ def attempts(program: str, *, is_tried: bool = True) -> list[forms.Attempt | Syn
         ("GET /api/*\n```js\n1\n```", "\n\n1\n"),
         ("```js\n1", "\n1"),
         ("```js", ""),
+        ("Use the ` key:\n```js\n1\n```", "\n\n1\n"),
+        ("Use the ` key:\n```js\n1\n```\nThe ` key.", "\n\n1\n"),
+        ("Matches src/*.js:\n```js\n/* x */\n1\n```", "\n\n/* x */\n1\n"),
+        ("Use `a` and ``` inline.\n```js\n1\n```", "\n\n1\n"),
+        ("1\n```", "1\n"),
+        ("1\n~~~\n", "1\n"),
+        ("const a = `b`;\na\n```\n\n", "const a = `b`;\na\n"),
+        ("const a = `\n~~~js\n1\n~~~\n`\n```", "const a = `\n~~~js\n1\n~~~\n`\n"),
+        ("So:\n```js", "So:\n"),
     ],
 )
 def test_the_text_in_the_one_fence_keeps_its_line(text: str, program: str) -> None:
@@ -65,11 +74,12 @@ def test_the_text_in_the_one_fence_keeps_its_line(text: str, program: str) -> No
         "/*\n```js\n1\n```\n*/ 2",
         "const a = '\\\n```js\\\n'",
         "async () => '```js'.length",
-        "    ```js\n    1\n    ```",
         "``\n1\n``",
-        "```js 1```",
+        "a ```js 1```",
+        "/*\n    ```js\n    1\n    ```\n*/ 2",
         "~~~x",
         "a\n~~~b\n~~c",
+        "a\n~~~b",
     ],
 )
 def test_what_is_no_fence_or_a_programs_own_text_is_left_alone(program: str) -> None:
@@ -80,6 +90,27 @@ def test_a_second_fence_is_refused_at_its_own_line() -> None:
     with pytest.raises(RefusedError) as caught:
         fences.cut(b"a\n```js\n1\n```\nor\n```js\n2\n```")
     assert caught.value.fault == (fences.MORE_THAN_ONE, 6, 1)
+
+
+def test_a_second_fence_is_refused_though_prose_hides_the_first() -> None:
+    with pytest.raises(RefusedError) as caught:
+        fences.cut(b"Use the ` key:\n```js\n1\n```\nor\n```js\n2\n```")
+    assert caught.value.fault == (fences.MORE_THAN_ONE, 6, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("```js 1```", 1, 1),
+        ("Text:\n```1```\n", 2, 1),
+        ("1. So:\n    ```js\n    1\n    ```", 2, 5),
+        ("\t```\n1\n```js 1", 1, 2),
+    ],
+)
+def test_a_fence_that_is_not_on_lines_of_its_own_is_refused_at_its_place(text: str, line: int, column: int) -> None:
+    with pytest.raises(RefusedError) as caught:
+        fences.cut(text.encode())
+    assert caught.value.fault == (fences.NOT_ON_ITS_OWN, line, column)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from tooltoolexec import Limits, Provider
 from tooltoolexec.sync import BlockingExecutor, local
 from tooltoolexec_executor.worker import forms
+from tooltoolexec_executor.worker.forms import fences, types
 from tooltoolexec_protocol import texts
 
 HERE = "null.x"
@@ -46,6 +47,13 @@ def dispatch(_provider: str, tool: str, _args: str) -> str:
         ("label: 5", None),
         ("class A { b = 1 }\nnew A()", {"b": 1}),
         ("using a = null;\n7", 7),
+        ("return 5\n```", 5),
+        ("async () => {\n  return 7;\n}\n```", 7),
+        ("Use the ` key:\n```js\nconst a = 1;\na + 41\n```", 42),
+        ("this === undefined", True),
+        ("const a = this;\na === undefined", True),
+        ("async () => this === undefined", True),
+        ("export default this === undefined", True),
         ("function* f() { yield 1 }\n[...f()]", [1]),
         ("export default { a: 1 }", {"a": 1}),
         ("export default async () => late;\nconst late = 7;", 7),
@@ -110,6 +118,14 @@ def test_a_failure_has_the_line_and_column_of_the_callers_text(executor: Blockin
         ("const a = 1; b c", "Unexpected identifier 'c'", 1, 16),
         ("async () => {\n  const a: number = 1;\n  const b = a +;\n}", "Unexpected token ';'", 3, 16),
         ("const a = 1;\n}", forms.STRAY_BRACE, 2, 1),
+        ("<div>", types.NO_TAG, 1, 1),
+        ("<Foo bar={1}>", types.NO_TAG, 1, 1),
+        ("const a: number = 1;\nreturn <Foo bar={a}", types.NO_TAG, 2, 8),
+        ("const a: number = 1;\n<b>c d</b>", forms.NO_JSX, 2, 1),
+        ("class A<T> {\n  get(): T {", "Unexpected end of input", 2, 13),
+        ("const f = <T>(a: T => a", "Unexpected end of input", 1, 24),
+        ("return 5\n```\n1 1", "Unexpected number", 3, 3),
+        ("```js 5```", fences.NOT_ON_ITS_OWN, 1, 1),
         ("async () => {\n  if (a) { b } }\n}", forms.STRAY_BRACE, 3, 1),
         ("const a = 1;\nif (a) {", "Unexpected end of input", 2, 9),
         ("async () => {\n  if (a) {\n}", "Unexpected end of input", 3, 2),
@@ -209,6 +225,65 @@ def test_a_program_of_statements_cannot_change_how_it_is_run(executor: BlockingE
 def test_hostile_text_ends_in_an_outcome_well_before_the_limits(executor: BlockingExecutor, code: str) -> None:
     run = executor.execute(code, limits=Limits(wall_s=20, cpu_s=20))
     assert run.failure is None or run.failure.kind in ("syntax", "program", "memory")
+
+
+@pytest.mark.parametrize("source", [None, "const fine = 1;"])
+@pytest.mark.parametrize(
+    "code",
+    ["[" * 100_000, "() => " + "[" * 100_000, "const a = 1;\n" + "[" * 100_000, "let a: number = 1;\n" + "[" * 100_000],
+    ids=["expression", "function", "statements", "types"],
+)
+def test_text_nested_too_deep_to_be_compiled_is_a_syntax_failure(
+    executor: BlockingExecutor, code: str, source: str | None
+) -> None:
+    failure = executor.execute(code, [Provider("store", prelude=source)]).failure
+    assert failure is not None
+    assert (failure.kind, failure.name, failure.message) == ("syntax", "RangeError", "Maximum call stack size exceeded")
+
+
+def test_a_host_source_nested_too_deep_is_the_providers_fault(executor: BlockingExecutor) -> None:
+    failure = executor.execute("() => 1", [Provider("store", prelude="[" * 100_000)]).failure
+    assert failure is not None
+    assert failure.kind == "provider_source"
+
+
+def test_a_stack_overflow_of_a_program_that_runs_is_its_own_error(executor: BlockingExecutor) -> None:
+    failure = executor.execute("const f = () => f() + 1;\nf()").failure
+    assert failure is not None
+    assert (failure.kind, failure.name, failure.line) == ("program", "RangeError", 1)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class A {}",
+        "(class A {})",
+        "export default class A {}",
+        "Map",
+        "const a = 1;\nclass B {}\nB",
+        "URL",
+        "() => Map",
+    ],
+)
+def test_a_class_is_not_called_but_told_of(executor: BlockingExecutor, code: str) -> None:
+    run = executor.execute(code)
+    assert (run.failure, run.result, run.warnings) == (None, None, [texts.FUNCTION_RESULT])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "function f() { return 1 }",
+        "const f = function () { return 1 };\nf",
+        "new Proxy(() => 1, { getOwnPropertyDescriptor() { throw 2 } })",
+        "Object.defineProperty(() => 1, 'prototype', { get() { throw 2 } })",
+        "delete Object.prototype.hasOwnProperty;\nReflect.getOwnPropertyDescriptor = 2;\n() => 1",
+        "Object.prototype.writable = false;\n() => 1",
+    ],
+)
+def test_any_other_function_is_called_and_asked_nothing(executor: BlockingExecutor, code: str) -> None:
+    run = executor.execute(code)
+    assert (run.failure, run.result, run.warnings) == (None, 1, [])
 
 
 def test_the_search_for_a_form_counts_against_the_limits(executor: BlockingExecutor) -> None:

@@ -135,8 +135,11 @@ function protocolFault(code, message) {
 const isAnswer = (answer) =>
   ArrayIsArray(answer) && answer.length === 2 && typeof answer[0] === "number" && typeof answer[1] === "string";
 
+// A number that JSON and a double carry exactly.
+const isCount = (value) => typeof value === "number" && value % 1 === 0 && value >= 0 && value < 2 ** 53;
+
 const isInvocation = (invocation) =>
-  ArrayIsArray(invocation) && invocation.length === 3 && NumberIsFinite(invocation[0]) && invocation[0] % 1 === 0 &&
+  ArrayIsArray(invocation) && invocation.length === 3 && isCount(invocation[0]) &&
   typeof invocation[1] === "string" && typeof invocation[2] === "string";
 
 // The message Python left; undefined, and the fault told, when it is not what the protocol allows.

@@ -187,7 +187,8 @@ const isPlainPromise = (value) =>
 
 // Whether to call it. Not a class or a constructor of the language, whose own `prototype` is fixed.
 const isProgram = (value) => {
-  if (typeof value !== "function" || WeakSetHas(knownProxies, value)) return typeof value === "function";
+  if (typeof value !== "function") return false;
+  if (WeakSetHas(knownProxies, value)) return true; // It is asked nothing.
   const prototype = ReflectGetOwnPropertyDescriptor(value, "prototype");
   return prototype === undefined || !hasOwn(prototype, "writable") || prototype.writable;
 };

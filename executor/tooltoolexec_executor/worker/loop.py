@@ -35,6 +35,9 @@ _MOMENT_S = 0.003
 STEP, REST, PART, SCRIPT, SOURCES, FORM, SEARCH = range(2, 9)
 """What a completion is of."""
 
+_TOO_DEEP = SyntaxFault("Maximum call stack size exceeded", None, None)
+"""V8's own words for text that is nested too deep to be compiled; it throws them as a RangeError."""
+
 
 class Loop:
     """Serves one run. `hold` keeps the isolate's thread once the outcome is on its way; it never returns."""
@@ -161,7 +164,7 @@ class Loop:
 
     def _rest(self) -> None:
         self._deliver()
-        if self._search is not None:
+        if self._search is not None or self._fault is not None:
             return
         is_retained = self._courier.used_at is not None
         if is_retained or (self._mailbox.pending_calls == 0 and self._mailbox.timer_delay_ms < 0):
@@ -225,6 +228,9 @@ class Loop:
                 self._search_on(fault)
                 return
             self._fail_syntax(fault)
+        elif number in (SCRIPT, FORM) and f": RangeError: {_TOO_DEEP.message}" in completion.text.partition("\n")[0]:
+            self._conclude(_TOO_DEEP)
+            return
         elif number in (SCRIPT, FORM):
             # A host's source closed what stands around it, and what came then threw.
             self._courier.fail("program", completion.text.partition(": ")[2].partition("\n")[0] or texts.UNSHOWABLE)
@@ -250,12 +256,18 @@ class Loop:
             body = body_script(self._script, self._facts.label, found.text, found.tail, place)
             self._isolate.evaluate(body, FORM)
             self._isolate.call("rest", REST)
-        elif self._facts.job_end:
-            self._fault = found
+        else:
+            self._conclude(found)
+
+    def _conclude(self, fault: SyntaxFault) -> None:
+        """No script with the program compiles: it is the program's fault, unless it is that of a host's source."""
+        if self._facts.job_end:
+            self._fault = fault
             self._isolate.evaluate(check_script(self._script, self._facts.job_end), SOURCES)
         else:
-            self._fail_syntax(found)
+            self._fail_syntax(fault)
 
     def _fail_syntax(self, fault: SyntaxFault) -> Never:
-        self._courier.fail("syntax", fault.message, name="SyntaxError", line=fault.line, column=fault.column)
+        name = "RangeError" if fault is _TOO_DEEP else "SyntaxError"
+        self._courier.fail("syntax", fault.message, name=name, line=fault.line, column=fault.column)
         self._finish()

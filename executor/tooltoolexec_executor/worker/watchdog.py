@@ -39,7 +39,7 @@ _NOTICE_S = 0.5
 """How long after an outcome the daemon is told of it, so that it does not end a worker that is only sending."""
 _RETELL_S = 1.0
 """How often the daemon is told that a retained run was used; see `runs.py` for what it makes of that."""
-_REPORT_LATE_S = 0.05
+_REPORT_LATE_S = 0.5
 """How long past the wall limit a resting program's loop has to tell what it waits for; then the watchdog ends it."""
 
 
@@ -114,7 +114,9 @@ class Watchdog:
         elif self._courier.cpu_s > self._cpu_s:
             self._end("cpu", texts.cpu(self._cpu_s))
         elif self._is_out_of_time():
-            self._end("timeout", texts.timeout(self._wall_s), detail={"state": "computing"})
+            # Which calls a resting program waits for, only its loop could have told.
+            state = "waiting" if self._loop.is_parked else "computing"
+            self._end("timeout", texts.timeout(self._wall_s), detail={"state": state})
         else:
             self._courier.deliver(isolate_rests=False)
             self._channel.flush()

@@ -84,7 +84,11 @@ def _search(program: bytes, *, is_tried: bool) -> Search:
             yield AS_IS
         for attempt in _attempts(source, tree):
             fault = yield attempt
-    erased = types.erase(source, tree)
+    try:
+        erased = types.erase(source, tree)
+    except RefusedError as refused:
+        yield _jsx_fault(source) or refused.fault
+        return
     if erased != source:
         erased_tree = parse(erased)
         for attempt in _attempts(erased, erased_tree):

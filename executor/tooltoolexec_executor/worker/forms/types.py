@@ -18,6 +18,8 @@ NO_ENUM = "TypeScript's enum is not available: use an object."
 NO_NAMESPACE = "TypeScript's namespace is not available: use an object or plain functions."
 NO_PARAMETER_PROPERTY = "TypeScript's parameter properties are not available: set the field in the constructor."
 NO_DECORATOR = "Decorators are not available: call the function yourself."
+NO_TAG = "Unexpected token '<'"
+"""V8's own words for a tag. One that is never closed may look like types, and nothing would be left of it."""
 
 TYPES_ALONE = frozenset(
     {"type", "type_alias_declaration", "interface_declaration", "ambient_declaration", "function_signature"}
@@ -30,6 +32,9 @@ _KEYWORDS_ALONE = re.compile(rb"<\s*+" + _KEYWORD + rb"(?:\s*+[,|&]\s*+" + _KEYW
 _GAP = rb"(?:[ \t\r]|/\*[^\n]*?\*/)*+(?://[^\n]*)?"
 _GOES_ON = re.compile(_GAP + rb"\n(?:" + _GAP + rb"\n)*+[ \t]*+[(\[`]")
 _LINE_END = re.compile("[\n\r\u2028\u2029]")
+_BEFORE_TYPES = re.compile(rb"[\w$\x80-\xff]")
+_BRACKET = re.compile(rb"\s*+\(")
+_ANGLED = ("type_parameters", "type_arguments")
 _MODIFIERS = frozenset({"accessibility_modifier", "override_modifier", "readonly"})
 
 
@@ -82,6 +87,25 @@ def _blank(piece: bytes, edit: _Edit) -> bytes:
 
 def _all(node: Node, _source: bytes) -> Iterator[_Edit]:
     yield _Edit(node.start_byte, 2, node.end_byte)
+
+
+def _angled(node: Node, source: bytes) -> Iterator[_Edit]:
+    yield _Edit(node.start_byte, 2, node.end_byte)
+    if node.has_error:
+        yield from _tag(node, source)
+
+
+def _tags(error: Node, source: bytes) -> Iterator[_Edit]:
+    for child in error.named_children:
+        if child.type in _ANGLED:
+            yield from _tag(child, source)
+
+
+def _tag(node: Node, source: bytes) -> Iterator[_Edit]:
+    """What the parser took for types while it was in trouble, unless it stands as types do: by a name or a bracket."""
+    start, end = node.start_byte, node.end_byte
+    if not _BEFORE_TYPES.match(source, max(start - 1, 0)) and not _BRACKET.match(source, end):
+        yield _Edit(start, 1, end, refusal=NO_TAG)
 
 
 def _annotation(node: Node, source: bytes) -> Iterator[_Edit]:
@@ -175,10 +199,9 @@ def _arrow(node: Node, source: bytes) -> Iterator[_Edit]:
 
 _EDITORS: dict[str, Callable[[Node, bytes], Iterator[_Edit]]] = {
     **dict.fromkeys(["type_annotation"], _annotation),
-    **dict.fromkeys(
-        ["type_predicate_annotation", "asserts_annotation", "type_parameters", "type_arguments", "implements_clause"],
-        _all,
-    ),
+    **dict.fromkeys(["type_predicate_annotation", "asserts_annotation", "implements_clause"], _all),
+    **dict.fromkeys(_ANGLED, _angled),
+    "ERROR": _tags,
     **dict.fromkeys(["interface_declaration", "type_alias_declaration", "ambient_declaration"], _whole),
     **dict.fromkeys(["function_signature", "method_signature", "abstract_method_signature", "index_signature"], _whole),
     **dict.fromkeys(["import_statement", "export_statement"], _of_module),

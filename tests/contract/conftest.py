@@ -26,23 +26,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-@pytest.fixture(scope="session", params=["asyncio", "trio"])
+# Not for the session: the loop that an executor is open in would still run in this thread under other tests.
+@pytest.fixture(scope="package", params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
     with ServedDaemon(tmp_path_factory.mktemp("served"), ["--max-memory-mb", "256"]) as daemon:
         yield daemon
 
 
-@pytest.fixture(scope="session", params=["embedded", "unix", "tcp", "tls"])
+@pytest.fixture(scope="package", params=["embedded", "unix", "tcp", "tls"])
 def arrangement(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def executor(arrangement: str, request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[Executor]:
     """An open executor. The daemon behind it, and the connection's kind, are the arrangement's."""
     if arrangement == "embedded":

@@ -88,8 +88,8 @@ const { ownPromise, ownConstructor, Call, watch, forgetCalls, warnUnawaited } = 
   }
 
   // `await`, `then` and Promise.all all ask for the constructor. As one function for every promise it costs them least.
+  // A literal with `__proto__` would be a dictionary, which takes longer to read.
   const constructorProperty = {
-    __proto__: null,
     get() {
       Watched.touch(this);
       return PromiseConstructor;
@@ -101,6 +101,7 @@ const { ownPromise, ownConstructor, Call, watch, forgetCalls, warnUnawaited } = 
     enumerable: false,
     configurable: true,
   };
+  ReflectSetPrototypeOf(constructorProperty, null);
 
   // Give the promise of `call` to the program.
   function watch(promise, call) {

@@ -47,10 +47,8 @@ function post(text) {
 const makeChunk = (length) => ({ __proto__: null, length, units: new Array(length).fill(0) });
 const chunks = [makeChunk(2048), makeChunk(64), makeChunk(1)];
 
-// The text Python left in the in area: bytes of ASCII (width 1) or UTF-16 units (width 2).
-function takeInbound() {
-  const length = words[IN_LENGTH];
-  const area = words[IN_WIDTH] === 1 ? inBytes : inUnits;
+// The first `length` elements of a typed array as text, a unit each.
+function textOfUnits(area, length) {
   let text = "";
   let at = 0;
   for (let size = 0; size < 3; size++) {
@@ -62,6 +60,12 @@ function takeInbound() {
       at += chunk.length;
     }
   }
+  return text;
+}
+
+// The text Python left in the in area: bytes of ASCII (width 1) or UTF-16 units (width 2).
+function takeInbound() {
+  const text = textOfUnits(words[IN_WIDTH] === 1 ? inBytes : inUnits, words[IN_LENGTH]);
   words[IN_LENGTH] = 0;
   return text;
 }

@@ -1,25 +1,9 @@
 // Text to bytes and back: UTF-8 of a text, and the decoders of the encodings that programs have.
 
-const { textOfUnits, writeUtf8, utf8Bytes, utf8Text, DECODERS, refuseMalformed, replaceMalformed } = (() => {
+const { writeUtf8, utf8Bytes, utf8Text, DECODERS, refuseMalformed, replaceMalformed } = (() => {
   const Uint16ArrayConstructor = Uint16Array;
   const RegExpExec = uncurry(RegExp.prototype.exec);
   const REPLACEMENT = 0xfffd;
-
-  // The first `length` elements of a typed array as text, a unit each.
-  function textOfUnits(area, length) {
-    let text = "";
-    let at = 0;
-    for (let size = 0; size < 3; size++) {
-      const chunk = chunks[size];
-      const units = chunk.units;
-      while (length - at >= chunk.length) {
-        for (let i = 0; i < chunk.length; i++) units[i] = area[at + i];
-        text += ReflectApply(StringFromCharCode, undefined, units);
-        at += chunk.length;
-      }
-    }
-    return text;
-  }
 
   // Write UTF-8 of `text` while whole characters fit; a lone surrogate becomes U+FFFD. Units read and bytes written.
   function writeUtf8(text, bytes, room) {
@@ -217,5 +201,5 @@ const { textOfUnits, writeUtf8, utf8Bytes, utf8Text, DECODERS, refuseMalformed, 
   const DECODERS = {
     __proto__: null, "utf-8": Utf8Decoder, "utf-16le": Utf16Decoder, "windows-1252": Windows1252Decoder,
   };
-  return { textOfUnits, writeUtf8, utf8Bytes, utf8Text, DECODERS, refuseMalformed, replaceMalformed };
+  return { writeUtf8, utf8Bytes, utf8Text, DECODERS, refuseMalformed, replaceMalformed };
 })();

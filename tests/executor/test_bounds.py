@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import time
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tooltoolexec_executor.handover import Facts
 from tooltoolexec_executor.worker import bounds
 from tooltoolexec_executor.worker.bounds import bound
+from tooltoolexec_executor.worker.cputime import cpu_time
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_protocol.limits import MIB
 
@@ -81,5 +83,21 @@ def test_a_limit_beyond_the_kernels_numbers_is_none(limits: dict[str, float]) ->
         before = resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_DATA)
         bound(facts(**limits), 0)
         return before == (resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_DATA))
+
+    assert in_a_child(do) == 0
+
+
+def test_cpu_time_counts_what_is_shorter_than_a_tick() -> None:
+    """Also under a CPU limit, where the process's clock stands still in between."""
+
+    def do() -> bool:
+        bound(facts(cpu_s=100), 0)
+        for _ in range(20):
+            thread_before, before = time.thread_time(), cpu_time()
+            while time.thread_time() < thread_before + 0.0002:
+                pass
+            if cpu_time() < before + 0.00015:
+                return False
+        return True
 
     assert in_a_child(do) == 0

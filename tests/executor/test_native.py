@@ -70,8 +70,8 @@ def test_a_value_has_the_layout_of_the_package() -> None:
     assert [name for name, _kind in native._Content._fields_] == [name for name, _kind in _dll._RawValueUnion._fields_]
 
 
-def test_the_flags_are_those_of_the_package() -> None:
-    assert " ".join(_dll.DEFAULT_V8_FLAGS) == native._FLAGS
+def test_the_flags_begin_with_those_of_the_package() -> None:
+    assert native._FLAGS.startswith(" ".join(_dll.DEFAULT_V8_FLAGS) + " ")
 
 
 def test_loading_v8_imports_nothing_heavy() -> None:

@@ -3,6 +3,25 @@
 
 const LONGEST_DELAY = 2 ** 31 - 1;
 
+// One of a class takes a third of the memory of a literal without a prototype. That of its prototype is none, so that no
+// setter of a program sees its properties made.
+class Timer {
+  static {
+    ReflectSetPrototypeOf(Timer.prototype, null);
+  }
+
+  constructor(id, wait, repeats, callback, args) {
+    this.id = id;
+    this.wait = wait;
+    this.due = DateNow() + wait;
+    this.order = 0;
+    this.slot = 0;
+    this.repeats = repeats;
+    this.callback = callback;
+    this.args = args;
+  }
+}
+
 // The timers by id, and in a binary heap by due time, then by the order in which they were set. Slot n's children are 2n
 // and 2n+1; slot 0 is unused. A timer knows its slot, so that one cleared leaves at once. Slots are a keyed object
 // without a prototype, because growing an array could reach a setter.
@@ -98,7 +117,7 @@ function startTimer(callback, delay, args, repeats) {
   if (typeof callback !== "function") throw new TypeErrorConstructor("The callback of a timer must be a function.");
   const wait = delayOf(delay);
   const id = ++timers.lastId;
-  timers.add({ __proto__: null, id, wait, due: DateNow() + wait, order: 0, slot: 0, repeats, callback, args });
+  timers.add(new Timer(id, wait, repeats, callback, args));
   return id;
 }
 

@@ -22,6 +22,7 @@ import msgspec
 
 from tooltoolexec_executor.handover import Facts
 from tooltoolexec_executor.worker.channel import Channel
+from tooltoolexec_executor.worker.cputime import cpu_time
 from tooltoolexec_executor.worker.mailbox import Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_protocol import texts
@@ -50,7 +51,7 @@ class Courier:
         # Re-entrant, because an outcome first delivers what was written before it.
         self._lock = threading.RLock()
         self._begun = time.monotonic()
-        self._cpu_before = time.process_time()
+        self._cpu_before = cpu_time()
         self._settled_at: float | None = None
         # When a retained run was used last: at its outcome, then at each end of an invocation. None for any other.
         self._used_at: float | None = None
@@ -81,7 +82,7 @@ class Courier:
     @property
     def cpu_s(self) -> float:
         """Seconds of CPU time since the run began."""
-        return time.process_time() - self._cpu_before
+        return cpu_time() - self._cpu_before
 
     def deliver(self, *, isolate_rests: bool) -> str | None:
         """Turn the records written so far into frames on the channel.

@@ -15,7 +15,9 @@ from typing import Any
 
 TrampolineTarget = Callable[[int, Any], None]
 
-_FLAGS = "--single-threaded"
+_FLAGS = "--single-threaded --min-semi-space-size=2"
+"""V8's threads would not survive a fork. Megabytes for young objects: twice what V8 begins with, so that a short
+run does not meet the collection of what was made before it."""
 _JITLESS = "--jitless"
 
 _PACKAGE = importlib.util.find_spec("py_mini_racer")

@@ -40,11 +40,22 @@ from tooltoolexec_protocol.messages import (
 _SPECIALIZED_AFTER = 20
 """How often Python runs a function before it has fitted its code to it."""
 
-_PROGRAM = """async () => {
+_SHORT = """async () => {
   const all = await Promise.all([store.f(1), store.f({ a: 1 })]);
   await store.f(2);
   return { all };
 }"""
+
+_LONG = """async () => {
+  const all = await Promise.all(Array.from({ length: 200 }, (_, i) => store.f(i)));
+  for (let i = 0; i < 100; i++) await store.f({ a: i });
+  return { all };
+}"""
+"""Enough calls for V8 to compile what they go through. The single ones come last: what many at once have made due for
+compiling would otherwise be compiled in the real run's first call."""
+
+_RESULTS = ("1", '{"a":[1]}', "1.5", '"text"', "null", "true")
+"""A result of each kind: code that V8 fitted to one of them is thrown away, in a real run, at the first other."""
 
 
 def rehearse_messages() -> None:
@@ -76,7 +87,7 @@ class _EchoChannel:
     def push(self, data: bytes) -> None:
         message = decode(data[HEADER_BYTES:])
         if isinstance(message, Calls):
-            self._answers += [(call[0], '{"result":{"a":[1]}}') for call in message.calls]
+            self._answers += [(n, f'{{"result":{_RESULTS[n % len(_RESULTS)]}}}') for n, *_names in message.calls]
         elif isinstance(message, Done) and message.failure is not None:
             raise RuntimeError(f"the rehearsal failed: {message.failure}")
 
@@ -108,12 +119,14 @@ def rehearse(
 ) -> None:
     """Start the throw-away run. `then` is called on the isolate's thread once it rests after it.
 
+    The first one is short, for it is part of what a worker's start costs; any other is for a worker with time.
+
     Args:
         isolate: to rehearse with.
         mailbox: the isolate's.
         web: the isolate's.
         gauge: the worker's.
-        sockets: a connected pair, closed here; none when the worker has rehearsed before.
+        sockets: a connected pair, closed here, for the first one; none for any other.
         buffer: the worker's for reads.
         then: what comes after.
     """
@@ -137,7 +150,8 @@ def rehearse(
     isolate.on_complete = on_complete
     if sockets is not None:
         _touch(facts, sockets=sockets, buffer=buffer, courier=courier, loop=loop, gauge=gauge)
-    execute = Execute(id=facts.id, code=_PROGRAM, providers=[ProviderSpec(name="store")])
+    program = _SHORT if sockets is not None else _LONG
+    execute = Execute(id=facts.id, code=program, providers=[ProviderSpec(name="store")])
     loop.begin(script_of(execute, DEFAULTS).text)
 
 

@@ -1,0 +1,70 @@
+"""What a rehearsal is for: that V8 has nothing of its own to do when a worker's first real run comes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_RUN = """
+import ctypes, os, socket, threading
+from tooltoolexec_executor.worker import native
+native._flags.append("--trace-opt --trace-deopt --trace-gc")
+
+from executor.isolates import Bench
+from tooltoolexec_executor.worker.channel import BUFFER_BYTES
+from tooltoolexec_executor.worker.memory import MemoryGauge
+from tooltoolexec_executor.worker.rehearsal import rehearse
+
+bench = Bench()
+own = bench.isolate.on_notify, bench.isolate.on_complete
+
+def rehearsed(sockets):
+    done = threading.Event()
+    rehearse(bench.isolate, mailbox=bench.mailbox, web=bench.web, gauge=MemoryGauge(), sockets=sockets,
+             buffer=bytearray(BUFFER_BYTES), then=done.set)
+    assert done.wait(20)
+    bench.isolate.on_notify, bench.isolate.on_complete = own
+
+def mark(text):
+    libc.fflush(None)
+    os.write(1, text.encode())
+
+libc = ctypes.CDLL(None)
+rehearsed(socket.socketpair())
+if IDLE:
+    bench.web.load(5)
+    bench.wait()
+    rehearsed(None)
+mark("THE RUN\\n")
+bench.start(CODE)
+for number in range(1, CALLS + 1):
+    bench.answer((number, '{"result":{"text":["any"]}}'))
+mark("ITS END\\n")
+assert bench.taken("d"), bench.records
+os._exit(0)
+"""
+
+
+def traced(code: str, *, calls: int, idle: bool) -> tuple[str, str]:
+    """What V8 tells of itself: before the run, and in it."""
+    script = f"CODE, CALLS, IDLE = {code!r}, {calls}, {idle}\n{_RUN}"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60, cwd="tests"
+    )
+    assert ran.stderr == ""
+    before, _mark, rest = ran.stdout.partition("THE RUN\n")
+    during, end, _after = rest.partition("ITS END\n")
+    assert end
+    return before, during
+
+
+@pytest.mark.parametrize("calls", [0, 1, 3])
+@pytest.mark.parametrize("idle", [False, True])
+def test_v8_has_nothing_to_do_besides_a_short_run(calls: int, idle: bool) -> None:
+    """It compiles nothing, takes back nothing it had compiled, and collects nothing."""
+    code = f"async () => {{ for (let i = 0; i < {calls}; i++) await store.x(i); }}"
+    before, during = traced(code, calls=calls, idle=idle)
+    assert during == ""
+    assert ("compiling" in before) == idle  # That it is traced at all.

@@ -90,7 +90,7 @@ def worker_memory_mb() -> float:
     async def read() -> list[float]:
         async with local() as executor:
             await executor.execute(NO_CALL)
-            await anyio.sleep(0.5)
+            await anyio.sleep(1.5)  # Past the idle moment in which a worker gets the rest ready.
             return [private_mb(pid) for pid in idle_workers()]
 
     return median(anyio.run(read, backend="trio"))

@@ -8,14 +8,14 @@ import sys
 import pytest
 
 _RUN = """
-import ctypes, os, socket, threading
+import ctypes, os, threading
 from tooltoolexec_executor.worker import native
 native._flags.append("--trace-opt --trace-deopt --trace-gc")
 
 from executor.isolates import Bench
 from tooltoolexec_executor.worker.channel import BUFFER_BYTES
 from tooltoolexec_executor.worker.memory import MemoryGauge
-from tooltoolexec_executor.worker.rehearsal import rehearse
+from tooltoolexec_executor.worker.rehearsal import rehearsal_sockets, rehearse
 
 bench = Bench()
 own = bench.isolate.on_notify, bench.isolate.on_complete
@@ -32,7 +32,7 @@ def mark(text):
     os.write(1, text.encode())
 
 libc = ctypes.CDLL(None)
-rehearsed(socket.socketpair())
+rehearsed(rehearsal_sockets())
 if IDLE:
     bench.web.load(5)
     bench.wait()

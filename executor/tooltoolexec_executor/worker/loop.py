@@ -79,8 +79,7 @@ class Loop:
         self._script = script
         self._web.load_for(script, STEP)
         self.resumed_at = time.monotonic()
-        # A rehearsal has no label; it looks all the same, so that the first real look is not slow.
-        if forms.may_mislead(program_in(script, self._facts.label) if self._facts.label else script):
+        if forms.may_mislead(program_in(script, self._facts.label)):
             self._isolate.call("rest", SEARCH)  # Not here: nobody watches yet.
             return
         self._isolate.evaluate(script, SCRIPT)

@@ -22,8 +22,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Never
 
-from tooltoolexec_executor import handover
 from tooltoolexec_executor.lockdown import Lockdown
+from tooltoolexec_executor.worker.assignment import receive
 from tooltoolexec_executor.worker.bounds import bound
 from tooltoolexec_executor.worker.channel import BUFFER_BYTES, Channel
 from tooltoolexec_executor.worker.courier import Courier
@@ -31,7 +31,7 @@ from tooltoolexec_executor.worker.loop import REST, STEP, Loop
 from tooltoolexec_executor.worker.mailbox import Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.native import Trampoline
-from tooltoolexec_executor.worker.rehearsal import rehearse
+from tooltoolexec_executor.worker.rehearsal import rehearsal_sockets, rehearse
 from tooltoolexec_executor.worker.runtime import Runtime
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
@@ -68,7 +68,7 @@ class _Worker:
         self._control = control
         # What needs calls that the lock-down takes away comes before it.
         self._gauge = MemoryGauge()
-        self._rehearsal_sockets = socket.socketpair()
+        self._rehearsal_sockets = rehearsal_sockets()
         # For every thread to come: the signal is the main thread's to wait for.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
         lockdown.apply()
@@ -130,7 +130,7 @@ class _Worker:
     def _take_run(self) -> None:
         """Wait for a run, begin it, and let the main thread watch it."""
         self._forget_rehearsal()  # Nothing happens between here and the run that the gauge could miss.
-        assignment = self._receive()
+        assignment = receive(self._control)
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.
         facts, script, connection = assignment
@@ -171,25 +171,6 @@ class _Worker:
     def _announce(self) -> None:
         with suppress(OSError):  # The daemon is gone; the watchdog sees it too.
             self._control.send(TAKEN)
-
-    def _receive(self) -> tuple[handover.Facts, bytes, socket.socket] | None:
-        head, descriptors, _flags, _address = socket.recv_fds(self._control, handover.LENGTHS_BYTES, 1)
-        if not head or not descriptors:
-            return None
-        connection = socket.socket(fileno=descriptors[0])
-        head += self._exactly(handover.LENGTHS_BYTES - len(head))
-        facts_bytes, script_bytes = handover.unpack_lengths(head)
-        rest = self._exactly(facts_bytes + script_bytes)
-        return handover.unpack_facts(rest[:facts_bytes]), rest[facts_bytes:], connection
-
-    def _exactly(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            part = self._control.recv(min(size - len(data), 1 << 20))
-            if not part:
-                os._exit(0)
-            data += part
-        return bytes(data)
 
 
 def _end_with_fault(control: socket.socket) -> Never:

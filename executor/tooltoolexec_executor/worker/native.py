@@ -15,10 +15,9 @@ from typing import Any
 
 TrampolineTarget = Callable[[int, Any], None]
 
-_FLAGS = "--single-threaded --min-semi-space-size=4 --max-semi-space-size=8"
-"""V8's own threads would not survive a fork. Young objects get four times the megabytes that V8 begins with, so that a
-short run does not meet the collection of what was made before it; and at most twice that, for it is the run's memory.
-"""
+_FLAGS = "--single-threaded --min-semi-space-size=2"
+"""V8's own threads would not survive a fork. Young objects get twice the megabytes that V8 begins with, so that a short
+run does not meet the collection of what was made before it; more would make a worker's start dear."""
 _JITLESS = "--jitless"
 
 _PACKAGE = importlib.util.find_spec("py_mini_racer")

@@ -5,6 +5,7 @@ It goes through the whole path of a call and leaves nothing: `enter` makes every
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +13,9 @@ from typing import Never, cast
 
 import msgspec
 
-from tooltoolexec_executor.handover import Facts, script_of
+from tooltoolexec_executor.handover import Facts, pack, script_of
+from tooltoolexec_executor.worker.assignment import receive
+from tooltoolexec_executor.worker.bounds import bound
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.loop import REST, Loop
@@ -60,19 +63,22 @@ _RESULTS = ("1", '{"a":[1]}', "1.5", '"text"', "null", "true")
 
 def rehearse_messages() -> None:
     """What the zygote can do for all its workers: the first encoding of a type costs as much as a short run."""
-    run = "0" * 32
     samples = (
-        Started(id=run, queued_s=0.5),
+        Started(id=_ID, queued_s=0.5),
         Calls(calls=[(1, "store", "f", "[]")]),
         Answers(answers=[(1, "{}")]),
         Logs(lines=[("log", "")]),
-        Done(id=run, failure=Failure(kind="program", message="", line=1, detail={}), stats=Stats(wall_s=0.5)),
+        Done(id=_ID, failure=Failure(kind="program", message="", line=1, detail={}), stats=Stats(wall_s=0.5)),
     )
     for _ in range(_SPECIALIZED_AFTER):
         for message in samples:
             decode(encode(message))
         msgspec.json.encode(Stats(wall_s=0.5, calls=1))
-        msgspec.json.decode(msgspec.json.encode(Facts(id=run, queued_s=0.5, wall_s=1, cpu_s=1, memory_mb=1)))
+        msgspec.json.decode(msgspec.json.encode(Facts(id=_ID, queued_s=0.5, wall_s=1, cpu_s=1, memory_mb=1)))
+
+
+_ID = "0" * 32
+_HANDOVER = pack(Execute(id=_ID, code="", providers=[]), DEFAULTS, 0, retained_idle_s=0)
 
 
 class _EchoChannel:
@@ -103,6 +109,13 @@ class _EchoChannel:
         return body, True
 
 
+def rehearsal_sockets() -> tuple[socket.socket, socket.socket]:
+    """A connected pair, on which a run is handed over already: the lock-down takes away what sends descriptors."""
+    ours, theirs = socket.socketpair()
+    socket.send_fds(theirs, [_HANDOVER], [theirs.fileno()])
+    return ours, theirs
+
+
 class _ReleasedError(Exception):
     """Leaves the callback in which the rehearsal's outcome came; a real run would be held there."""
 
@@ -126,11 +139,13 @@ def rehearse(
         mailbox: the isolate's.
         web: the isolate's.
         gauge: the worker's.
-        sockets: a connected pair, closed here, for the first one; none for any other.
+        sockets: `rehearsal_sockets`, closed here, for the first one; none for any other.
         buffer: the worker's for reads.
         then: what comes after.
     """
-    facts = Facts(id="0" * 32, queued_s=0, wall_s=1, cpu_s=1, memory_mb=1)
+    program = _SHORT if sockets is not None else _LONG
+    script = script_of(Execute(id=_ID, code=program, providers=[ProviderSpec(name="store")]), DEFAULTS)
+    facts = Facts(id=_ID, queued_s=0, wall_s=1, cpu_s=None, memory_mb=None, label=script.label)
     channel = cast("Channel", _EchoChannel())
     courier = Courier(facts, mailbox, channel, gauge, cast("socket.socket", None))  # Tells the daemon of failures only.
     loop = Loop(isolate=isolate, mailbox=mailbox, web=web, channel=channel, courier=courier, facts=facts, hold=_release)
@@ -150,9 +165,7 @@ def rehearse(
     isolate.on_complete = on_complete
     if sockets is not None:
         _touch(facts, sockets=sockets, buffer=buffer, courier=courier, loop=loop, gauge=gauge)
-    program = _SHORT if sockets is not None else _LONG
-    execute = Execute(id=facts.id, code=program, providers=[ProviderSpec(name="store")])
-    loop.begin(script_of(execute, DEFAULTS).text)
+    loop.begin(script.text)
 
 
 def _touch(
@@ -166,14 +179,19 @@ def _touch(
 ) -> None:
     """Once through what a real run has and this one does not, so that its memory is this process's own by then."""
     ours, theirs = sockets
-    with ours, theirs:
+    assignment = receive(ours)
+    assert assignment is not None
+    with ours, theirs, assignment.connection:
         gauge.reset()
+        bound(facts, gauge.data_bytes)
         channel = Channel(ours, buffer, lambda: None)
         channel.push(frame(b"{}"))
         channel.flush_all()
         theirs.send(frame(b"{}"))
         channel.next_part(PART_BYTES, 1000)
         Watchdog(facts=facts, connection=ours, control=theirs, channel=channel, courier=courier, loop=loop, gauge=gauge)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        channel.finish()
 
 
 def _release() -> Never:

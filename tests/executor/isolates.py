@@ -10,8 +10,8 @@ from typing import Any
 from tooltoolexec_executor import handover
 from tooltoolexec_executor.worker import native, runtime, v8
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox
+from tooltoolexec_executor.worker.parts import Parts
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
-from tooltoolexec_executor.worker.web import Web
 from tooltoolexec_protocol.limits import DEFAULTS, EffectiveLimits
 from tooltoolexec_protocol.messages import Answers, Execute, ProviderSpec, encode
 
@@ -29,18 +29,16 @@ class Bench:
         self.isolate.on_complete = self._on_complete
         self.isolate.on_notify = self._on_notify
         self.mailbox = Mailbox(self.isolate.memory)
-        self.web = Web(sources.web, self.isolate)
+        self.parts = Parts(sources.later, self.isolate)
         self.records: list[str] = []
         self.threads: set[int] = set()
         self.notified = 0
         self._completions: queue.SimpleQueue[tuple[int, Completion]] = queue.SimpleQueue()
 
     def start(self, code: str, *, limits: EffectiveLimits = DEFAULTS, **fields: Any) -> None:
-        execute = Execute(id="0" * 32, code=code, providers=[ProviderSpec(name="store")], **fields)
+        execute = Execute(id="0" * 32, code=code, **{"providers": [ProviderSpec(name="store")], **fields})
         script = handover.script_of(execute, limits).text
-        had_web = self.web.is_loaded
-        self.web.load_for(script, 5)
-        if self.web.is_loaded is not had_web:
+        if self.parts.load_for(script, 5):
             self.wait()
         self.isolate.evaluate(script, 4)
         self.isolate.call("rest", 3)

@@ -22,7 +22,7 @@ own = bench.isolate.on_notify, bench.isolate.on_complete
 
 def rehearsed(sockets):
     done = threading.Event()
-    rehearse(bench.isolate, mailbox=bench.mailbox, web=bench.web, gauge=MemoryGauge(), sockets=sockets,
+    rehearse(bench.isolate, mailbox=bench.mailbox, parts=bench.parts, gauge=MemoryGauge(), sockets=sockets,
              buffer=bytearray(BUFFER_BYTES), then=done.set)
     assert done.wait(20)
     bench.isolate.on_notify, bench.isolate.on_complete = own
@@ -34,7 +34,7 @@ def mark(text):
 libc = ctypes.CDLL(None)
 rehearsed(rehearsal_sockets())
 if IDLE:
-    bench.web.load(5)
+    bench.parts.load_all(5)
     bench.wait()
     rehearsed(None)
 mark("THE RUN\\n")

@@ -1,4 +1,4 @@
-"""The runtime's two parts: what is evaluated with the isolate, and what waits for an idle moment or for its use."""
+"""The runtime's parts: what is evaluated with the isolate, and what waits for an idle moment or for its use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,20 @@ from pathlib import Path
 import pytest
 
 from tooltoolexec import sync
+from tooltoolexec_executor.entry import OPENING
 from tooltoolexec_executor.worker import runtime
-from tooltoolexec_executor.worker.runtime import CORE_FILES, WEB_FILES, WEB_GLOBALS, may_use_web
+from tooltoolexec_executor.worker.mailbox import Command
+from tooltoolexec_executor.worker.runtime import (
+    CONSOLE,
+    CONSOLE_FILES,
+    CORE,
+    CORE_FILES,
+    WEB,
+    WEB_FILES,
+    WEB_GLOBALS,
+    last_part,
+)
+from tooltoolexec_protocol.messages import ProviderSpec
 
 from .isolates import Bench
 
@@ -24,33 +36,34 @@ def globals_of(bench: Bench) -> set[str]:
 
 
 def test_every_file_of_the_runtime_is_in_one_part() -> None:
-    assert sorted((*CORE_FILES, *WEB_FILES)) == sorted(file.stem for file in FOLDER.glob("*.js"))
+    assert sorted((*CORE_FILES, *CONSOLE_FILES, *WEB_FILES)) == sorted(file.stem for file in FOLDER.glob("*.js"))
 
 
-def test_both_parts_are_ascii_which_v8_reads_faster() -> None:
-    both = runtime.read()
-    assert both.core.isascii()
-    assert both.web.isascii()
+def test_all_parts_are_ascii_which_v8_reads_faster() -> None:
+    sources = runtime.read()
+    assert sources.core.isascii()
+    assert all(part.isascii() for part in sources.later)
 
 
-@pytest.mark.parametrize("is_loaded", [False, True])
-def test_nothing_that_makes_the_second_part_is_left_for_a_program(is_loaded: bool) -> None:
+@pytest.mark.parametrize("last", [CORE, CONSOLE, WEB])
+def test_nothing_that_makes_the_later_parts_is_left_for_a_program(last: int) -> None:
     bench = Bench()
     bench.start("() => 1")  # As a worker does, which rehearses first.
     bench.records.clear()
-    if is_loaded:
-        bench.web.load(STEP)
+    if bench.parts.load(last, STEP):
         bench.wait()
-    bench.start("() => typeof __web + typeof __enter")
+    bench.start("() => typeof __load + typeof __enter")
     assert bench.taken("d") == [{"result": "undefinedundefined"}]
+    assert bench.parts.last == last
 
 
-def test_the_second_part_defines_just_the_globals_it_is_looked_for_by() -> None:
+@pytest.mark.parametrize(("last", "defined"), [(CONSOLE, {"console"}), (WEB, {"console", *WEB_GLOBALS})])
+def test_a_part_defines_just_the_globals_it_is_looked_for_by(last: int, defined: set[str]) -> None:
     bench = Bench()
-    before = globals_of(bench) - {"__web"}
-    bench.web.load(STEP)
+    before = globals_of(bench) - {"__load"}
+    bench.parts.load(last, STEP)
     assert not bench.wait()[1].failed
-    assert globals_of(bench) - before == set(WEB_GLOBALS)
+    assert globals_of(bench) - {"__load"} - before == defined
 
 
 @pytest.mark.parametrize("name", WEB_GLOBALS)
@@ -78,27 +91,100 @@ def test_so_does_one_that_goes_about_it_another_way(code: str) -> None:
 
 
 def test_a_long_script_is_not_searched() -> None:
-    assert not may_use_web(b" " * 1000)
-    assert may_use_web(b" " * 1_000_000)
+    assert last_part(b" " * 1000) == CORE
+    assert last_part(b" " * 1_000_000) == WEB
 
 
-@pytest.mark.parametrize("code", ["async () => 1", "store.fetching(myURL, urls)", "console.log('performances')"])
-def test_most_programs_do_without_the_second_part(code: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "last"),
+    [
+        ("async () => 1", CORE),
+        ("async () => store.fetching(myURL => 1, consoles => 2)", CORE),
+        ("() => { console.log('performances') }", CONSOLE),
+        ("() => { throw () => 1 }", CONSOLE),
+        ("() => typeof fetch", WEB),
+        ("async () => { console.log(new URL('https://example.com').host) }", WEB),
+    ],
+)
+def test_a_program_waits_for_just_the_parts_it_may_use(code: str, last: int) -> None:
     bench = Bench()
     bench.start(code)
-    assert not bench.web.is_loaded
-    assert not may_use_web(code.encode())
+    assert bench.parts.last == last
+
+
+@pytest.mark.parametrize(
+    "prelude",
+    [
+        "const f = (console, __dispatch) => { const { console: c } = __entry; c.log(1) };",
+        f"/* {OPENING} */ console.log(1)",
+    ],
+)
+def test_the_sources_of_a_host_count_like_the_program(prelude: str) -> None:
+    """Also where they repeat the only words before a program that name the console."""
+    bench = Bench()
+    bench.start("() => 1", providers=[ProviderSpec(name="store", prelude=prelude)])
+    assert bench.parts.last == CONSOLE
+    assert bench.taken("d") == [{"result": 1}]
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("async () => { const { log } = console; log({ a: 1 }); }", "{ a: 1 }"),
+        ("async () => { setTimeout(() => null.x, 0); await new Promise((done) => setTimeout(done, 1)); }", "null"),
+        ("async () => { queueMicrotask(() => null.x); await 0; await 0; }", "null"),
+    ],
+)
+def test_what_a_cold_worker_logs_is_what_a_warm_one_logs(code: str, line: str) -> None:
+    logged = []
+    for is_complete in (False, True):
+        bench = Bench()
+        if is_complete:
+            bench.parts.load_all(STEP)
+            bench.wait()
+        bench.start(code)
+        while not bench.taken("d"):
+            bench.step(Command.SETTLE)
+        logged.append(bench.taken("l"))
+        assert line in logged[0][0][1]
+    assert logged[0] == logged[1]
+
+
+@pytest.mark.parametrize(
+    "thrown",
+    ["() => 1", "class A {}", "Object.assign(new Error(), { message: { a: 1 } })", "'text'", "5n", "Symbol('s')", "-0"],
+)
+@pytest.mark.parametrize(
+    "code",
+    [
+        "() => { throw THROWN }",
+        "async () => { await new Promise((_, fail) => fail(THROWN)) }",
+        "async () => { await Promise.reject(THROWN) }",
+        "async () => { const { promise, reject } = Promise.withResolvers(); reject(THROWN); await promise }",
+    ],
+)
+def test_what_a_cold_worker_says_of_what_is_thrown_is_what_a_warm_one_says(thrown: str, code: str) -> None:
+    messages = []
+    for is_complete in (False, True):
+        bench = Bench()
+        if is_complete:
+            bench.parts.load_all(STEP)
+            bench.wait()
+        bench.start(code.replace("THROWN", thrown))
+        (outcome,) = bench.taken("d")
+        messages.append(outcome["failure"]["message"])
+    assert messages[0] == messages[1]
 
 
 def test_a_warm_workers_program_finds_the_globals_however_it_spells_them() -> None:
     bench = Bench()
-    bench.web.load(STEP)
+    bench.parts.load_all(STEP)
     bench.wait()
     bench.start("() => typeof structuredClone")
     assert bench.taken("d") == [{"result": "function"}]
 
 
-def test_a_worker_that_has_nothing_to_do_makes_the_second_part() -> None:
+def test_a_worker_that_has_nothing_to_do_completes_the_runtime() -> None:
     # By no name that a script is searched for, so only what was there before it is found.
     roundabout = "() => (() => 1)['con' + 'structor']('return this')()['U' + 'RL'] !== undefined"
     with sync.local() as executor:
@@ -106,4 +192,4 @@ def test_a_worker_that_has_nothing_to_do_makes_the_second_part() -> None:
             if executor.execute(roundabout).result:
                 return
             time.sleep(0.7)  # What an idle worker does has no event.
-    pytest.fail("no idle worker had the second part")
+    pytest.fail("no idle worker had the web's globals")

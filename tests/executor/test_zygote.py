@@ -27,7 +27,7 @@ def forking() -> tuple[zygote._Zygote, socket.socket]:
     control, workers_end = socket.socketpair()
     with control, workers_end:
         socket.send_fds(ours, [zygote.WARM], [workers_end.fileno()])
-    return zygote._Zygote(theirs, Runtime("", b""), cast("native.Trampoline", None), cast("Lockdown", None)), ours
+    return zygote._Zygote(theirs, Runtime("", ()), cast("native.Trampoline", None), cast("Lockdown", None)), ours
 
 
 def test_a_fork_that_fails_is_reported_and_ends_nobody(

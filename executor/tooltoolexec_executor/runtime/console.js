@@ -1,8 +1,7 @@
 // The program's console, as https://console.spec.whatwg.org has it and Node writes it. A line leaves as it is written;
 // past the run's bound lines are only counted. No method throws, and none runs the program's code.
 
-let resetConsole;
-const { programConsole, writeLine } = (() => {
+(() => {
   const DEEPEST_GROUP = 50;
   const prefixes = { __proto__: null, warn: "[warn] ", trace: "[warn] ", error: "[error] " };
   const ErrorCaptureStackTrace = Error.captureStackTrace;
@@ -13,7 +12,7 @@ const { programConsole, writeLine } = (() => {
   let counts;
   let stopwatches;
 
-  resetConsole = () => {
+  const reset = () => {
     logBytes = droppedLines = 0;
     groupIndent = "";
     counts = new MapConstructor();
@@ -177,5 +176,15 @@ const { programConsole, writeLine } = (() => {
   }
   Object.defineProperty(programConsole, Symbol.toStringTag, { value: "console", configurable: true });
   defineGlobal("console", programConsole);
-  return { programConsole, writeLine };
+  nameBuiltins();
+  reset();
+  consolePart = {
+    __proto__: null,
+    console: programConsole,
+    inspect,
+    reset,
+    noticeUncaught: (error) => writeLine("error", "Uncaught " + inspect(error, true)),
+  };
 })();
+
+evaluatePart = (text) => eval(text);

@@ -83,14 +83,14 @@ function cut(text) {
 function errorMessage(error) {
   const message = error.message;
   if (typeof message === "string" && message !== "") return message;
-  if (message !== undefined && message !== "") return inspect(message, false);
+  if (message !== undefined && message !== "") return inspected(message);
   const name = error.name;
   return typeof name === "string" && name !== "" ? name : "Error";
 }
 
 function thrownMessage(thrown) {
   try {
-    if (typeof thrown !== "object" || thrown === null) return inspect(thrown, false);
+    if (typeof thrown !== "object" || thrown === null) return inspected(thrown);
     if (ErrorIsError(thrown)) return errorMessage(thrown);
     return stringifyValue(thrown, "error") ?? TEXTS.unshowable;
   } catch {

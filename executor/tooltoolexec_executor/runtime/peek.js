@@ -2,11 +2,9 @@
 // prototypes. A proxy ends the chain, because asking for its prototype would run the program.
 
 const {
-  dataProperty, peek, UNREADABLE, ObjectHasOwn, trustGetters, nameBuiltins, builtinName, constructorName, tagOf,
-  itemCount, ownKeys,
+  peek, UNREADABLE, trustGetters, nameBuiltins, builtinName, constructorName, tagOf, itemCount, ownKeys,
 } = (() => {
   const LONGEST_CHAIN = 100;
-  const ObjectHasOwn = Object.hasOwn; // Faster than a method whose `this` is bound.
   const MOST_KEYS = 10_000;
   const TO_STRING_TAG = Symbol.toStringTag;
   const UNREADABLE = { __proto__: null };
@@ -21,12 +19,6 @@ const {
     }
   }
   trustGetters(TypedArrayPrototype, [TO_STRING_TAG]);
-
-  // The own data property `key` of `object`, undefined without one.
-  function dataProperty(object, key) {
-    const descriptor = ReflectGetOwnPropertyDescriptor(object, key);
-    return descriptor !== undefined && ObjectHasOwn(descriptor, "value") ? descriptor.value : undefined;
-  }
 
   function prototypeOf(object) {
     const proto = ReflectGetPrototypeOf(object);
@@ -149,7 +141,6 @@ const {
   }
 
   return {
-    dataProperty, peek, UNREADABLE, ObjectHasOwn, trustGetters, nameBuiltins, builtinName, constructorName, tagOf,
-    itemCount, ownKeys,
+    peek, UNREADABLE, trustGetters, nameBuiltins, builtinName, constructorName, tagOf, itemCount, ownKeys,
   };
 })();

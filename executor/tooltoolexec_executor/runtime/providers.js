@@ -212,7 +212,7 @@ function postWaits() {
 function makeEntryScope() {
   return {
     __proto__: null,
-    console: programConsole,
+    console: undefined, // Where there is one, `enter` puts it here.
     // `await`, because an async function that returns a promise asks that promise's `then`.
     __dispatch: async (provider, tool, args) => await sendCall(new Call(`${provider}`, `${tool}`), `${args}`),
     __stringifyForDispatch: stringifyForDispatch,

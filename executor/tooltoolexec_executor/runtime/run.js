@@ -4,14 +4,6 @@
 let run;
 let entry;
 
-// The second part of the runtime, while there is no program. A direct eval: the text stands in the scope of this file.
-let hasWeb = false;
-function evaluateWeb(text) {
-  delete globalThis.__web;
-  hasWeb = true;
-  eval(text);
-}
-
 // Make ready for one run while nobody waits for it: `enter` adds what only its job says.
 function awaitScript() {
   run = {
@@ -40,10 +32,10 @@ function awaitScript() {
   forgetCalls();
   inboundParts = "";
   resetHandles();
-  resetConsole();
+  if (consolePart !== undefined) consolePart.reset();
   entry = makeEntryScope();
   defineGlobal("__enter", enter);
-  if (!hasWeb) defineGlobal("__web", evaluateWeb);
+  if (partsLeft > 0) defineGlobal("__load", loadPart);
 }
 
 function takeJob(job) {
@@ -78,8 +70,6 @@ const fail = (kind, message, thrown) => finish('"failure":' + failureText(kind, 
 function warn(text) {
   run.warnings += (run.warnings === "" ? "" : ",") + quote(text);
 }
-
-const noticeUncaught = (error) => writeLine("error", "Uncaught " + inspect(error, true));
 
 function succeed(value) {
   let text;
@@ -145,10 +135,11 @@ function checkSources(specs) {
 // and ends with `entry.run`. Both are there for one call: the program stands inside the body and could name them.
 function enter(jobText, body) {
   delete globalThis.__enter;
-  delete globalThis.__web;
+  delete globalThis.__load;
   const job = JSONParse(jobText);
   takeJob(job);
   if (job.hasSources && checkSources(job.providers) !== true) return;
+  if (consolePart !== undefined) entry.console = consolePart.console;
   try {
     body(entry);
   } catch (error) {
@@ -235,7 +226,5 @@ function step() {
       return postWaits();
   }
 }
-
-nameBuiltins();
 
 return { __proto__: null, step, rest };

@@ -24,9 +24,9 @@ from tooltoolexec_executor.worker import forms
 from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
 from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox
+from tooltoolexec_executor.worker.parts import Parts
 from tooltoolexec_executor.worker.syntax import SyntaxFault, fault_of
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
-from tooltoolexec_executor.worker.web import Web
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.errors import ProtocolError
 
@@ -47,7 +47,7 @@ class Loop:
         *,
         isolate: Isolate,
         mailbox: Mailbox,
-        web: Web,
+        parts: Parts,
         channel: Channel,
         courier: Courier,
         facts: Facts,
@@ -55,7 +55,7 @@ class Loop:
     ) -> None:
         self._isolate = isolate
         self._mailbox = mailbox
-        self._web = web
+        self._parts = parts
         self._channel = channel
         self._courier = courier
         self._facts = facts
@@ -77,7 +77,7 @@ class Loop:
     def begin(self, script: bytes) -> None:
         """Have the run's script evaluated, and rest after it."""
         self._script = script
-        self._web.load_for(script, STEP)
+        self._parts.load_for(script, STEP)
         self.resumed_at = time.monotonic()
         if forms.may_mislead(program_in(script, self._facts.label)):
             self._isolate.call("rest", SEARCH)  # Not here: nobody watches yet.

@@ -3,7 +3,7 @@
     forked ─▶ locked down ─▶ isolate made ─▶ rehearsed, unless somebody waits ─▶ ready ─▶ handed a run ─▶ exit
                                                                                   │ ▲
                                                        idle for a moment:         ▼ │
-                                                                          the web's globals made
+                                                                          the runtime completed
 
 The main thread locks down, makes the isolate, then waits for a run to watch. The isolate's thread waits for the run
 itself, because what comes first must not change threads. Whatever ends the run ends the process.
@@ -31,11 +31,11 @@ from tooltoolexec_executor.worker.loop import REST, STEP, Loop
 from tooltoolexec_executor.worker.mailbox import Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.native import Trampoline
+from tooltoolexec_executor.worker.parts import Parts
 from tooltoolexec_executor.worker.rehearsal import rehearsal_sockets, rehearse
 from tooltoolexec_executor.worker.runtime import Runtime
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
-from tooltoolexec_executor.worker.web import Web
 from tooltoolexec_protocol.framing import frame
 from tooltoolexec_protocol.limits import DEFAULTS, MIB
 
@@ -75,7 +75,7 @@ class _Worker:
         self._isolate = Isolate(runtime.core, lambda: _end_with_fault(control), trampoline)
         lockdown.seal()
         self._mailbox = Mailbox(self._isolate.memory)
-        self._web = Web(runtime.web, self._isolate)
+        self._parts = Parts(runtime.later, self._isolate)
         self._buffer = bytearray(BUFFER_BYTES)
         self._watchdogs: queue.SimpleQueue[Callable[[], Watchdog]] = queue.SimpleQueue()
 
@@ -94,7 +94,7 @@ class _Worker:
         rehearse(
             self._isolate,
             mailbox=self._mailbox,
-            web=self._web,
+            parts=self._parts,
             gauge=self._gauge,
             sockets=sockets,
             buffer=self._buffer,
@@ -105,11 +105,11 @@ class _Worker:
         """On the isolate's thread, as what follows: take a run, and while none comes make the most of the time."""
         self._limit_heap(DEFAULTS.memory_mb)
         self._control.sendall(READY)
-        if self._web.is_loaded or self._is_asked():
+        if self._parts.are_complete or self._is_asked():
             self._take_run()
             return
-        self._isolate.on_complete = self._on_web
-        self._web.load(STEP)
+        self._isolate.on_complete = self._on_parts
+        self._parts.load_all(STEP)
 
     def _is_asked(self) -> bool:
         """Whether a run comes, or the end, before the worker has been idle."""
@@ -117,7 +117,7 @@ class _Worker:
         poller.register(self._control, select.POLLIN)
         return bool(poller.poll(_IDLE_MS))
 
-    def _on_web(self, _number: int, completion: Completion) -> None:
+    def _on_parts(self, _number: int, completion: Completion) -> None:
         if completion.failed:
             raise RuntimeError(completion.text)
         # Once more, because compiling so much had the collector at work, and made much of what was warm cold.
@@ -139,7 +139,7 @@ class _Worker:
         loop = Loop(
             isolate=self._isolate,
             mailbox=self._mailbox,
-            web=self._web,
+            parts=self._parts,
             channel=channel,
             courier=courier,
             facts=facts,

@@ -21,9 +21,9 @@ from tooltoolexec_executor.worker.courier import Courier
 from tooltoolexec_executor.worker.loop import REST, Loop
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
+from tooltoolexec_executor.worker.parts import Parts
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
-from tooltoolexec_executor.worker.web import Web
 from tooltoolexec_protocol.framing import HEADER_BYTES, frame
 from tooltoolexec_protocol.limits import DEFAULTS
 from tooltoolexec_protocol.messages import (
@@ -124,7 +124,7 @@ def rehearse(
     isolate: Isolate,
     *,
     mailbox: Mailbox,
-    web: Web,
+    parts: Parts,
     gauge: MemoryGauge,
     sockets: tuple[socket.socket, socket.socket] | None,
     buffer: bytearray,
@@ -137,7 +137,7 @@ def rehearse(
     Args:
         isolate: to rehearse with.
         mailbox: the isolate's.
-        web: the isolate's.
+        parts: the isolate's.
         gauge: the worker's.
         sockets: `rehearsal_sockets`, closed here, for the first one; none for any other.
         buffer: the worker's for reads.
@@ -148,7 +148,9 @@ def rehearse(
     facts = Facts(id=_ID, queued_s=0, wall_s=1, cpu_s=None, memory_mb=None, label=script.label)
     channel = cast("Channel", _EchoChannel())
     courier = Courier(facts, mailbox, channel, gauge, cast("socket.socket", None))  # Tells the daemon of failures only.
-    loop = Loop(isolate=isolate, mailbox=mailbox, web=web, channel=channel, courier=courier, facts=facts, hold=_release)
+    loop = Loop(
+        isolate=isolate, mailbox=mailbox, parts=parts, channel=channel, courier=courier, facts=facts, hold=_release
+    )
 
     def on_notify() -> None:
         with suppress(_ReleasedError):

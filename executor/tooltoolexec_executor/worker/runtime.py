@@ -1,8 +1,8 @@
 """The JavaScript around a program, as text: `runtime/*.js`, joined.
 
-Compiling it is most of what a worker's start costs, so it is in two parts. The core is evaluated while the isolate is
-made. The web's globals, which most programs do without, follow when a worker has nothing to do, or else right before a
-program that may use them.
+Compiling it is most of what a worker's start costs, so it is in three parts. The core is evaluated while the isolate is
+made. The console with all that shows values, then the web's globals, follow when a worker has nothing to do, or else
+right before a program that may use them.
 """
 
 from __future__ import annotations
@@ -13,55 +13,68 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tooltoolexec_executor.entry import OPENING
 from tooltoolexec_protocol.texts import SANDBOX_TEXTS
 
 CORE_FILES = (
-    "intrinsics", "mailbox", "codec", "timers", "clock", "proxies", "layout", "peek", "inspect", "bases", "kinds",
-    "format", "table", "console", "failures", "promises", "providers", "handles", "run",
+    "intrinsics", "mailbox", "codec", "timers", "clock", "proxies", "parts", "failures", "promises", "providers",
+    "handles", "run",
 )  # fmt: skip
 """In the order in which they are joined."""
+CONSOLE_FILES = ("layout", "peek", "inspect", "bases", "kinds", "format", "table", "console")
+"""Evaluated in the core's scope, in this order."""
 WEB_FILES = (
     "exceptions", "events", "abort", "utf8", "base64", "encoding", "clone", "digests", "crypto", "performance",
     "percent", "iterables", "urlencoded", "idna", "host", "urlparse", "urlparts", "url", "headers", "body", "request",
     "response", "fetch", "shown",
 )  # fmt: skip
-"""Evaluated in the core's scope, in this order."""
+"""Evaluated in the console's scope, in this order."""
 WEB_GLOBALS = (
     "AbortController", "AbortSignal", "Crypto", "DOMException", "Event", "EventTarget", "Headers", "Performance",
     "Request", "Response", "SubtleCrypto", "TextDecoder", "TextEncoder", "URL", "URLSearchParams", "atob", "btoa",
     "crypto", "fetch", "performance", "structuredClone",
 )  # fmt: skip
-"""What the second part defines."""
+"""What the third part defines."""
+CORE, CONSOLE, WEB = range(3)
+"""The parts."""
 
 # Besides by their names, globals are reached through the global object, which these lead to, and by escaped names.
 _ROUNDABOUT = ("globalThis", "eval", "Function", "constructor")
 _MAY_USE_WEB = re.compile(rf"\b(?:{'|'.join((*WEB_GLOBALS, *_ROUNDABOUT))})\b|\\u".encode())
+# Besides by its name, the console's part is used by what nobody catches, and by an outcome that is no error.
+_UNCAUGHT = ("setTimeout", "setInterval", "queueMicrotask", "throw", "reject", "withResolvers", r"new\s+Promise")
+_MAY_USE_CONSOLE = re.compile(rf"\b(?:{'|'.join(('console', *_UNCAUGHT))})\b".encode())
+_OPENING = OPENING.encode()
 _LONGEST_SEARCHED = 256 * 1024
-"""Bytes. To search more takes longer than to make the globals."""
+"""Bytes. To search more takes longer than to evaluate the parts."""
 
 
 class Runtime(NamedTuple):
-    """Both parts, read while files can be read.
+    """All parts, read while files can be read.
 
     Attributes:
         core: one expression; its value is what Python may call.
-        web: a script that has the core evaluate the rest in its own scope. That stands in it as a literal: to read so
-            much through the mailbox makes V8 optimize the reading, in the midst of a run.
+        later: a script for each part after it, which has the part before evaluate it in its own scope. The text stands
+            there as a literal: to read so much through the mailbox makes V8 optimize the reading, while a run waits.
     """
 
     core: str
-    web: bytes
+    later: tuple[bytes, ...]
 
 
 def read() -> Runtime:
     """Read the runtime."""
     core = f'(() => {{ "use strict";\nconst TEXTS = {json.dumps(SANDBOX_TEXTS)};\n{_joined(CORE_FILES)}\n}})()'
-    return Runtime(core, f"__web({json.dumps(_joined(WEB_FILES))})".encode("ascii"))
+    later = [f"__load({json.dumps(_joined(files))});\n".encode("ascii") for files in (CONSOLE_FILES, WEB_FILES)]
+    return Runtime(core, tuple(later))
 
 
-def may_use_web(script: bytes) -> bool:
-    """Whether a run's script may reach one of the web's globals."""
-    return len(script) > _LONGEST_SEARCHED or _MAY_USE_WEB.search(script) is not None
+def last_part(script: bytes) -> int:
+    """The last part that a run's script may use."""
+    if len(script) > _LONGEST_SEARCHED or _MAY_USE_WEB.search(script):
+        return WEB
+    # What stands before each program names the console.
+    return CONSOLE if _MAY_USE_CONSOLE.search(script.replace(_OPENING, b"", 1)) else CORE
 
 
 def _joined(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ runtime. Every name the script reads or binds is reserved (protocol/names.py); a
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ class Script(NamedTuple):
 
 def run_script(providers: Sequence[ProviderSpec], code: str, job: Mapping[str, Any]) -> Script:
     """The script of a run; `job` is what runtime/run.js reads of it."""
-    label = f"_{secrets.token_hex(8)}"
+    label = f"_{os.urandom(8).hex()}"
     head = entry_head(providers) + _BEGIN.format(label=label)
     lines_before = head.count("\n")
     opening = f'"use strict"; __enter({_literal({**job, "linesBefore": lines_before})}'

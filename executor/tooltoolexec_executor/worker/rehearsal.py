@@ -5,6 +5,7 @@ It goes through the whole path of a call and leaves nothing: `enter` makes every
 
 from __future__ import annotations
 
+import math
 import signal
 import socket
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from tooltoolexec_executor.worker.parts import Parts
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
 from tooltoolexec_protocol.framing import HEADER_BYTES, frame
-from tooltoolexec_protocol.limits import DEFAULTS
+from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import (
     Answers,
     Calls,
@@ -43,13 +44,15 @@ from tooltoolexec_protocol.messages import (
 _SPECIALIZED_AFTER = 20
 """How often Python runs a function before it has fitted its code to it."""
 
-_SHORT = """async () => {
+_ID = "0" * 32
+
+_SHORT_PROGRAM = """async () => {
   const all = await Promise.all([store.f(1), store.f({ a: 1 })]);
   await store.f(2);
   return { all };
 }"""
 
-_LONG = """async () => {
+_LONG_PROGRAM = """async () => {
   const all = await Promise.all(Array.from({ length: 200 }, (_, i) => store.f(i)));
   for (let i = 0; i < 100; i++) await store.f({ a: i });
   return { all };
@@ -59,6 +62,16 @@ compiling would otherwise be compiled in the real run's first call."""
 
 _RESULTS = ("1", '{"a":[1]}', "1.5", '"text"', "null", "true")
 """A result of each kind: code that V8 fitted to one of them is thrown away, in a real run, at the first other."""
+
+
+def _execute(program: str) -> Execute:
+    return Execute(id=_ID, code=program, providers=[ProviderSpec(name="store")])
+
+
+# Made once, in the zygote. Without the limits that would hold for the worker from then on.
+_LIMITS = EffectiveLimits(cpu_s=math.inf, memory_mb=math.inf)
+_SHORT = pack(_execute(_SHORT_PROGRAM), _LIMITS, 0, retained_idle_s=0)
+_LONG = script_of(_execute(_LONG_PROGRAM), _LIMITS)
 
 
 def rehearse_messages() -> None:
@@ -75,10 +88,6 @@ def rehearse_messages() -> None:
             decode(encode(message))
         msgspec.json.encode(Stats(wall_s=0.5, calls=1))
         msgspec.json.decode(msgspec.json.encode(Facts(id=_ID, queued_s=0.5, wall_s=1, cpu_s=1, memory_mb=1)))
-
-
-_ID = "0" * 32
-_HANDOVER = pack(Execute(id=_ID, code="", providers=[]), DEFAULTS, 0, retained_idle_s=0)
 
 
 class _EchoChannel:
@@ -112,7 +121,7 @@ class _EchoChannel:
 def rehearsal_sockets() -> tuple[socket.socket, socket.socket]:
     """A connected pair, on which a run is handed over already: the lock-down takes away what sends descriptors."""
     ours, theirs = socket.socketpair()
-    socket.send_fds(theirs, [_HANDOVER], [theirs.fileno()])
+    socket.send_fds(theirs, [_SHORT], [theirs.fileno()])
     return ours, theirs
 
 
@@ -143,9 +152,11 @@ def rehearse(
         buffer: the worker's for reads.
         then: what comes after.
     """
-    program = _SHORT if sockets is not None else _LONG
-    script = script_of(Execute(id=_ID, code=program, providers=[ProviderSpec(name="store")]), DEFAULTS)
-    facts = Facts(id=_ID, queued_s=0, wall_s=1, cpu_s=None, memory_mb=None, label=script.label)
+    if sockets is None:
+        facts = Facts(id=_ID, queued_s=0, wall_s=1, cpu_s=None, memory_mb=None, label=_LONG.label)
+        script = _LONG.text
+    else:
+        facts, script = _received(sockets[0])
     channel = cast("Channel", _EchoChannel())
     courier = Courier(facts, mailbox, channel, gauge, cast("socket.socket", None))  # Tells the daemon of failures only.
     loop = Loop(
@@ -167,7 +178,14 @@ def rehearse(
     isolate.on_complete = on_complete
     if sockets is not None:
         _touch(facts, sockets=sockets, buffer=buffer, courier=courier, loop=loop, gauge=gauge)
-    loop.begin(script.text)
+    loop.begin(script)
+
+
+def _received(control: socket.socket) -> tuple[Facts, bytes]:
+    assignment = receive(control)
+    assert assignment is not None
+    assignment.connection.close()
+    return assignment.facts, assignment.script
 
 
 def _touch(
@@ -181,9 +199,7 @@ def _touch(
 ) -> None:
     """Once through what a real run has and this one does not, so that its memory is this process's own by then."""
     ours, theirs = sockets
-    assignment = receive(ours)
-    assert assignment is not None
-    with ours, theirs, assignment.connection:
+    with ours, theirs:
         gauge.reset()
         bound(facts, gauge.data_bytes)
         channel = Channel(ours, buffer, lambda: None)

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from tree_sitter import Tree
 
 from tooltoolexec_executor.worker.forms import fences, types
+from tooltoolexec_executor.worker.forms.grammar import TSX
 from tooltoolexec_executor.worker.forms.shape import Shape, shapes_of
-from tooltoolexec_executor.worker.forms.source import TSX, RefusedError, lines_in, nodes_of, parse, place_of, refuse
+from tooltoolexec_executor.worker.forms.source import RefusedError, lines_in, nodes_of, parse, place_of, refuse
 from tooltoolexec_executor.worker.syntax import SyntaxFault
 
 STRAY_BRACE = "Unexpected token '}'"

@@ -9,15 +9,12 @@ import re
 from collections.abc import Container, Iterator
 
 import tree_sitter
-import tree_sitter_typescript
 
+from tooltoolexec_executor.worker.forms.grammar import TYPESCRIPT
 from tooltoolexec_executor.worker.syntax import SyntaxFault
 
 _LINE_END = re.compile(rb"\r\n?|\n|\xe2\x80[\xa8\xa9]")
 _PIECE_BYTES = 1 << 16
-
-TYPESCRIPT = tree_sitter.Language(tree_sitter_typescript.language_typescript())
-TSX = tree_sitter.Language(tree_sitter_typescript.language_tsx())
 
 
 class RefusedError(Exception):

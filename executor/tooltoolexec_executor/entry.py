@@ -16,12 +16,6 @@ import msgspec
 
 from tooltoolexec_protocol.messages import ProviderSpec
 
-OPENING = (
-    "function (__entry) { "  # No arrow: `this` is undefined in a program, as in a module.
-    "const { console, __dispatch, __stringifyForDispatch, __parseForDispatch, __retainHandle } = __entry;"
-)
-"""The beginning of what stands before the program."""
-
 # Two kinds of brackets around the program: text that closes one of them by mistake does not compile. Text that closes
 # them on purpose cannot get out of the label's block, because its end names a label that no author could know.
 # V8 compiles a function in parentheses at once; any other it first only checks.
@@ -97,7 +91,10 @@ def check_script(script: bytes, job_end: int) -> bytes:
 
 def entry_head(providers: Sequence[ProviderSpec]) -> str:
     """What stands before the program. Host sources stand as given; the runtime compiles each on its own first."""
-    lines = [OPENING]
+    lines = [
+        "function (__entry) {",  # No arrow: `this` is undefined in a program, as in a module.
+        "const { console, __dispatch, __stringifyForDispatch, __parseForDispatch, __retainHandle } = __entry;",
+    ]
     for index, provider in enumerate(providers):
         if provider.proxy_source is None:
             lines.append(f"const {provider.name} = __entry.proxy({index});")

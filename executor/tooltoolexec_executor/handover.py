@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tooltoolexec_executor.entry import Script, run_script
+from tooltoolexec_executor.needs import last_part
 from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import Execute
 from tooltoolexec_protocol.names import tool_aliases
@@ -34,6 +35,7 @@ class Facts(msgspec.Struct, kw_only=True):
     job_end: int = 0
     label: str = ""
     retained_idle_s: float = 60.0
+    last_part: int = 0
 
 
 # Made once, in the zygote: the first decoding into a type costs as much as the rest of a short run.
@@ -54,6 +56,7 @@ def pack(execute: Execute, limits: EffectiveLimits, queued_s: float, *, retained
         job_end=script.job_end,
         label=script.label,
         retained_idle_s=retained_idle_s,
+        last_part=last_part(execute),
     )
     head = msgspec.json.encode(facts)
     return _LENGTHS.pack(len(head), len(script.text)) + head + script.text

@@ -7,7 +7,7 @@ import queue
 import threading
 from typing import Any
 
-from tooltoolexec_executor import handover
+from tooltoolexec_executor import handover, needs
 from tooltoolexec_executor.worker import native, runtime, v8
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Command, Mailbox
 from tooltoolexec_executor.worker.parts import Parts
@@ -38,7 +38,7 @@ class Bench:
     def start(self, code: str, *, limits: EffectiveLimits = DEFAULTS, **fields: Any) -> None:
         execute = Execute(id="0" * 32, code=code, **{"providers": [ProviderSpec(name="store")], **fields})
         script = handover.script_of(execute, limits).text
-        if self.parts.load_for(script, 5):
+        if self.parts.load(needs.last_part(execute), 5):
             self.wait()
         self.isolate.evaluate(script, 4)
         self.isolate.call("rest", 3)

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tooltoolexec import sync
-from tooltoolexec_executor.entry import OPENING
+from tooltoolexec_executor.needs import CONSOLE, CORE, WEB, WEB_GLOBALS, last_part
 from tooltoolexec_executor.worker import runtime
 from tooltoolexec_executor.worker.mailbox import Command
-from tooltoolexec_executor.worker.runtime import (
-    CONSOLE,
-    CONSOLE_FILES,
-    CORE,
-    CORE_FILES,
-    WEB,
-    WEB_FILES,
-    WEB_GLOBALS,
-    last_part,
-)
-from tooltoolexec_protocol.messages import ProviderSpec
+from tooltoolexec_executor.worker.runtime import CONSOLE_FILES, CORE_FILES, WEB_FILES
+from tooltoolexec_protocol.messages import Execute, ProviderSpec
 
 from .isolates import Bench
 
@@ -90,9 +82,9 @@ def test_so_does_one_that_goes_about_it_another_way(code: str) -> None:
     assert bench.taken("d") == [{"result": "function"}]
 
 
-def test_a_long_script_is_not_searched() -> None:
-    assert last_part(b" " * 1000) == CORE
-    assert last_part(b" " * 1_000_000) == WEB
+def test_a_long_program_is_not_searched() -> None:
+    assert last_part(Execute(id="", code=" " * 1000, providers=[])) == CORE
+    assert last_part(Execute(id="", code=" " * 1_000_000, providers=[])) == WEB
 
 
 @pytest.mark.parametrize(
@@ -113,16 +105,11 @@ def test_a_program_waits_for_just_the_parts_it_may_use(code: str, last: int) -> 
 
 
 @pytest.mark.parametrize(
-    "prelude",
-    [
-        "const f = (console, __dispatch) => { const { console: c } = __entry; c.log(1) };",
-        f"/* {OPENING} */ console.log(1)",
-    ],
+    "sources", [{"prelude": "console.log(1)"}, {"proxy_source": "const store = { log: () => console.log(1) };"}]
 )
-def test_the_sources_of_a_host_count_like_the_program(prelude: str) -> None:
-    """Also where they repeat the only words before a program that name the console."""
+def test_the_sources_of_a_host_count_like_the_program(sources: dict[str, Any]) -> None:
     bench = Bench()
-    bench.start("() => 1", providers=[ProviderSpec(name="store", prelude=prelude)])
+    bench.start("() => 1", providers=[ProviderSpec(name="store", **sources)])
     assert bench.parts.last == CONSOLE
     assert bench.taken("d") == [{"result": 1}]
 

@@ -77,7 +77,7 @@ class Loop:
     def begin(self, script: bytes) -> None:
         """Have the run's script evaluated, and rest after it."""
         self._script = script
-        self._parts.load_for(script, STEP)
+        self._parts.load(self._facts.last_part, STEP)
         self.resumed_at = time.monotonic()
         if forms.may_mislead(program_in(script, self._facts.label)):
             self._isolate.call("rest", SEARCH)  # Not here: nobody watches yet.

@@ -104,8 +104,9 @@ class _Worker:
     def _be_ready(self) -> None:
         """On the isolate's thread, as what follows: take a run, and while none comes make the most of the time."""
         self._limit_heap(DEFAULTS.memory_mb)
+        self._forget_rehearsal()
         self._control.sendall(READY)
-        if self._parts.are_complete or self._is_asked():
+        if self._is_asked():
             self._take_run()
             return
         self._isolate.on_complete = self._on_parts
@@ -121,15 +122,19 @@ class _Worker:
         if completion.failed:
             raise RuntimeError(completion.text)
         # Once more, because compiling so much had the collector at work, and made much of what was warm cold.
-        self._rehearse(None, then=self._take_run)
+        self._rehearse(None, then=self._be_idle)
+
+    def _be_idle(self) -> None:
+        self._forget_rehearsal()
+        self._take_run()
 
     def _forget_rehearsal(self) -> None:
+        """Not when a run is there, which would wait for it; until then nothing happens that the gauge could miss."""
         self._mailbox.forget_counts()
         self._gauge.reset()
 
     def _take_run(self) -> None:
         """Wait for a run, begin it, and let the main thread watch it."""
-        self._forget_rehearsal()  # Nothing happens between here and the run that the gauge could miss.
         assignment = receive(self._control)
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tooltoolexec_executor.worker.runtime import CORE, last_part
+from tooltoolexec_executor.needs import CORE
 from tooltoolexec_executor.worker.v8 import Isolate
 
 
@@ -37,7 +37,3 @@ class Parts:
     def load_all(self, number: int) -> bool:
         """The same with all of them."""
         return self.load(len(self._later), number)
-
-    def load_for(self, script: bytes, number: int) -> bool:
-        """The same with those that the script of a run may use."""
-        return not self.are_complete and self.load(last_part(script), number)

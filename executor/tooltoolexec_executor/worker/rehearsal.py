@@ -14,7 +14,9 @@ from typing import Never, cast
 
 import msgspec
 
-from tooltoolexec_executor.handover import Facts, pack, script_of
+from tooltoolexec_executor.entry import program_in
+from tooltoolexec_executor.handover import Facts, pack, script_of, unpack_facts
+from tooltoolexec_executor.worker import forms
 from tooltoolexec_executor.worker.assignment import receive
 from tooltoolexec_executor.worker.bounds import bound
 from tooltoolexec_executor.worker.channel import Channel
@@ -87,7 +89,8 @@ def rehearse_messages() -> None:
         for message in samples:
             decode(encode(message))
         msgspec.json.encode(Stats(wall_s=0.5, calls=1))
-        msgspec.json.decode(msgspec.json.encode(Facts(id=_ID, queued_s=0.5, wall_s=1, cpu_s=1, memory_mb=1)))
+        unpack_facts(msgspec.json.encode(Facts(id=_ID, queued_s=0.5, wall_s=1, cpu_s=1, memory_mb=1)))
+        forms.may_mislead(program_in(_LONG.text, _LONG.label))
 
 
 class _EchoChannel:

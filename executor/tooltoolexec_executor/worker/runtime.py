@@ -8,12 +8,10 @@ right before a program that may use them.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tooltoolexec_executor.entry import OPENING
 from tooltoolexec_protocol.texts import SANDBOX_TEXTS
 
 CORE_FILES = (
@@ -29,24 +27,6 @@ WEB_FILES = (
     "response", "fetch", "shown",
 )  # fmt: skip
 """Evaluated in the console's scope, in this order."""
-WEB_GLOBALS = (
-    "AbortController", "AbortSignal", "Crypto", "DOMException", "Event", "EventTarget", "Headers", "Performance",
-    "Request", "Response", "SubtleCrypto", "TextDecoder", "TextEncoder", "URL", "URLSearchParams", "atob", "btoa",
-    "crypto", "fetch", "performance", "structuredClone",
-)  # fmt: skip
-"""What the third part defines."""
-CORE, CONSOLE, WEB = range(3)
-"""The parts."""
-
-# Besides by their names, globals are reached through the global object, which these lead to, and by escaped names.
-_ROUNDABOUT = ("globalThis", "eval", "Function", "constructor")
-_MAY_USE_WEB = re.compile(rf"\b(?:{'|'.join((*WEB_GLOBALS, *_ROUNDABOUT))})\b|\\u".encode())
-# Besides by its name, the console's part is used by what nobody catches, and by an outcome that is no error.
-_UNCAUGHT = ("setTimeout", "setInterval", "queueMicrotask", "throw", "reject", "withResolvers", r"new\s+Promise")
-_MAY_USE_CONSOLE = re.compile(rf"\b(?:{'|'.join(('console', *_UNCAUGHT))})\b".encode())
-_OPENING = OPENING.encode()
-_LONGEST_SEARCHED = 256 * 1024
-"""Bytes. To search more takes longer than to evaluate the parts."""
 
 
 class Runtime(NamedTuple):
@@ -67,14 +47,6 @@ def read() -> Runtime:
     core = f'(() => {{ "use strict";\nconst TEXTS = {json.dumps(SANDBOX_TEXTS)};\n{_joined(CORE_FILES)}\n}})()'
     later = [f"__load({json.dumps(_joined(files))});\n".encode("ascii") for files in (CONSOLE_FILES, WEB_FILES)]
     return Runtime(core, tuple(later))
-
-
-def last_part(script: bytes) -> int:
-    """The last part that a run's script may use."""
-    if len(script) > _LONGEST_SEARCHED or _MAY_USE_WEB.search(script):
-        return WEB
-    # What stands before each program names the console.
-    return CONSOLE if _MAY_USE_CONSOLE.search(script.replace(_OPENING, b"", 1)) else CORE
 
 
 def _joined(names: Iterable[str]) -> str:

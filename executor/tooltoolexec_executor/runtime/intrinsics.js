@@ -1,5 +1,5 @@
 // Every intrinsic the runtime uses, captured before any other code runs. The files after this one share its scope (they
-// are joined into one function body in the order of worker/v8.py) and must keep to these rules once a program runs:
+// are joined into one function body in the order of worker/runtime.py) and must keep to these rules once a program runs:
 //
 // - call built-ins through the names below, never through a global, a prototype or a method;
 // - no spread of an array, no for-of, no array destructuring (they ask a mutable iterator);

@@ -21,13 +21,14 @@ from tooltoolexec_executor.worker.assignment import receive
 from tooltoolexec_executor.worker.bounds import bound
 from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_executor.worker.courier import Courier
+from tooltoolexec_executor.worker.echo import EchoChannel
 from tooltoolexec_executor.worker.loop import REST, Loop
 from tooltoolexec_executor.worker.mailbox import PART_BYTES, Mailbox
 from tooltoolexec_executor.worker.memory import MemoryGauge
 from tooltoolexec_executor.worker.parts import Parts
 from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_executor.worker.watchdog import Watchdog
-from tooltoolexec_protocol.framing import HEADER_BYTES, frame
+from tooltoolexec_protocol.framing import frame
 from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import (
     Answers,
@@ -62,9 +63,6 @@ _LONG_PROGRAM = """async () => {
 """Enough calls for V8 to compile what they go through. The single ones come last: what many at once have made due for
 compiling would otherwise be compiled in the real run's first call."""
 
-_RESULTS = ("1", '{"a":[1]}', "1.5", '"text"', "null", "true")
-"""A result of each kind: code that V8 fitted to one of them is thrown away, in a real run, at the first other."""
-
 
 def _execute(program: str) -> Execute:
     return Execute(id=_ID, code=program, providers=[ProviderSpec(name="store")])
@@ -91,34 +89,6 @@ def rehearse_messages() -> None:
         msgspec.json.encode(Stats(wall_s=0.5, calls=1))
         unpack_facts(msgspec.json.encode(Facts(id=_ID, queued_s=0.5, wall_s=1, cpu_s=1, memory_mb=1)))
         forms.may_mislead(program_in(_LONG.text, _LONG.label))
-
-
-class _EchoChannel:
-    """Stands for the connection: answers every call, keeps nothing else."""
-
-    sent = received = 0
-    keeps_what_is_sent = False
-
-    def __init__(self) -> None:
-        self._answers: list[tuple[int, str]] = []
-
-    def push(self, data: bytes) -> None:
-        message = decode(data[HEADER_BYTES:])
-        if isinstance(message, Calls):
-            self._answers += [(n, f'{{"result":{_RESULTS[n % len(_RESULTS)]}}}') for n, *_names in message.calls]
-        elif isinstance(message, Done) and message.failure is not None:
-            raise RuntimeError(f"the rehearsal failed: {message.failure}")
-
-    def flush_all(self) -> None:
-        pass
-
-    def finish(self) -> None:
-        pass
-
-    def next_part(self, _bound: int, _timeout_ms: int | None) -> tuple[bytes, bool]:
-        body = encode(Answers(answers=self._answers))
-        self._answers = []
-        return body, True
 
 
 def rehearsal_sockets() -> tuple[socket.socket, socket.socket]:
@@ -160,7 +130,7 @@ def rehearse(
         script = _LONG.text
     else:
         facts, script = _received(sockets[0])
-    channel = cast("Channel", _EchoChannel())
+    channel = cast("Channel", EchoChannel())
     courier = Courier(facts, mailbox, channel, gauge, cast("socket.socket", None))  # Tells the daemon of failures only.
     loop = Loop(
         isolate=isolate, mailbox=mailbox, parts=parts, channel=channel, courier=courier, facts=facts, hold=_release

@@ -19,29 +19,28 @@ CORE, CONSOLE, WEB = range(3)
 """The parts, each of which needs those before it."""
 
 _WORD = re.compile(r"\w+", re.ASCII)
-# Besides by their names, globals are reached through the global object, which these lead to, and by escaped names.
+# Besides by their names, globals are reached through the global object, which these lead to, and by escaped names. A
+# program that puts such a word together is not found out.
 _OF_WEB = frozenset((*WEB_GLOBALS, "globalThis", "eval", "Function", "constructor"))
-# Besides by its name, the console's part is used by what nobody catches, and by an outcome that is no error.
+# Besides by its name, the console's part is used to log what nobody catches and to say what was thrown, where that is
+# no error and no primitive value. What rejects a promise throws, too.
 _OF_CONSOLE = frozenset(("console", "setTimeout", "setInterval", "queueMicrotask", "throw", "reject", "withResolvers"))
-_OF_PROMISES = frozenset(("new", "Promise"))
-_LONGEST_SEARCHED = 64 * 1024
-"""Characters. To search more takes longer than to evaluate the parts."""
+_MAKES_PROMISES = frozenset(("new", "construct"))
+_THENABLE = re.compile(r"(?<![.\w])then\b", re.ASCII)
+_LONGEST_SEARCHED = 16 * 1024
+"""Characters. To search more would hold up the daemon for longer than it takes to evaluate the parts."""
 
 
 def last_part(execute: Execute) -> int:
     """The last part that a run may use: its program, or a source of its host."""
-    last = _last_part_of(execute.code)
-    for provider in execute.providers:
-        for source in (provider.prelude, provider.proxy_source):
-            if source is not None:
-                last = max(last, _last_part_of(source))
-    return last
-
-
-def _last_part_of(text: str) -> int:
-    if len(text) > _LONGEST_SEARCHED or "\\u" in text:
+    sources = [source for p in execute.providers for source in (p.prelude, p.proxy_source) if source is not None]
+    if len(execute.code) + sum(map(len, sources)) > _LONGEST_SEARCHED:
         return WEB
+    text = "\n".join((execute.code, *sources))
     words = set(_WORD.findall(text))
-    if not words.isdisjoint(_OF_WEB):
+    if "\\u" in text or not words.isdisjoint(_OF_WEB):
         return WEB
-    return CORE if words.isdisjoint(_OF_CONSOLE) and not words.issuperset(_OF_PROMISES) else CONSOLE
+    may_reject = ("Promise" in words and not words.isdisjoint(_MAKES_PROMISES)) or (
+        "then" in words and _THENABLE.search(text) is not None
+    )
+    return CONSOLE if may_reject or not words.isdisjoint(_OF_CONSOLE) else CORE

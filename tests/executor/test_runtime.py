@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from tooltoolexec import sync
+from tooltoolexec_executor import handover
 from tooltoolexec_executor.needs import CONSOLE, CORE, WEB, WEB_GLOBALS, last_part
 from tooltoolexec_executor.worker import runtime
 from tooltoolexec_executor.worker.mailbox import Command
 from tooltoolexec_executor.worker.runtime import CONSOLE_FILES, CORE_FILES, WEB_FILES
+from tooltoolexec_protocol.limits import DEFAULTS
 from tooltoolexec_protocol.messages import Execute, ProviderSpec
 
 from .isolates import Bench
@@ -82,9 +84,39 @@ def test_so_does_one_that_goes_about_it_another_way(code: str) -> None:
     assert bench.taken("d") == [{"result": "function"}]
 
 
-def test_a_long_program_is_not_searched() -> None:
-    assert last_part(Execute(id="", code=" " * 1000, providers=[])) == CORE
-    assert last_part(Execute(id="", code=" " * 1_000_000, providers=[])) == WEB
+def execute(code: str, *sources: str) -> Execute:
+    return Execute(id="0" * 32, code=code, providers=[ProviderSpec(name="p", prelude=source) for source in sources])
+
+
+def test_a_long_run_is_not_searched() -> None:
+    """Its texts count together: the search is the daemon's, which has others to serve."""
+    assert last_part(execute(" " * 16_384)) == CORE
+    assert last_part(execute(" " * 16_385)) == WEB
+    assert last_part(execute(" ", *[" " * 1000] * 16)) == CORE
+    assert last_part(execute(" ", *[" " * 1000] * 17)) == WEB
+
+
+def test_words_of_program_and_sources_count_together() -> None:
+    assert (
+        last_part(execute("async () => f(Promise)", "const f = (Kind) => new Kind((_, no) => no(() => 1));")) == CONSOLE
+    )
+
+
+def test_a_worker_is_told_the_parts_with_the_run() -> None:
+    for code, last in (("() => 1", CORE), ("() => console.log(1)", CONSOLE), ("() => fetch", WEB)):
+        handed = handover.pack(execute(code), DEFAULTS, 0, retained_idle_s=0)
+        facts_bytes, _script_bytes = handover.unpack_lengths(handed[: handover.LENGTHS_BYTES])
+        facts = handover.unpack_facts(handed[handover.LENGTHS_BYTES :][:facts_bytes])
+        assert facts.last_part == last
+
+
+def test_parts_that_are_there_are_not_loaded_again() -> None:
+    bench = Bench()
+    assert bench.parts.load(WEB, STEP)
+    assert not bench.wait()[1].failed
+    assert bench.parts.are_complete
+    assert not bench.parts.load_all(STEP)
+    assert not bench.parts.load(CONSOLE, STEP)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +126,7 @@ def test_a_long_program_is_not_searched() -> None:
         ("async () => store.fetching(myURL => 1, consoles => 2)", CORE),
         ("() => { console.log('performances') }", CONSOLE),
         ("() => { throw () => 1 }", CONSOLE),
+        ("async () => { await store.x().then((a) => a).catch((b) => b) }", CORE),
         ("() => typeof fetch", WEB),
         ("async () => { console.log(new URL('https://example.com').host) }", WEB),
     ],
@@ -148,6 +181,10 @@ def test_what_a_cold_worker_logs_is_what_a_warm_one_logs(code: str, line: str) -
         "async () => { await new Promise((_, fail) => fail(THROWN)) }",
         "async () => { await Promise.reject(THROWN) }",
         "async () => { const { promise, reject } = Promise.withResolvers(); reject(THROWN); await promise }",
+        "async () => { await Reflect.construct(Promise, [(_, fail) => fail(THROWN)]) }",
+        "async () => ({ then(_, fail) { fail(THROWN) } })",
+        "async () => ({ 'then': (_, fail) => fail(THROWN) })",
+        "async () => { class Query { then(_, fail) { fail(THROWN) } }; await Array.fromAsync([new Query()]) }",
     ],
 )
 def test_what_a_cold_worker_says_of_what_is_thrown_is_what_a_warm_one_says(thrown: str, code: str) -> None:

@@ -187,4 +187,5 @@
   };
 })();
 
+// For the next part, so that it sees this one.
 evaluatePart = (text) => eval(text);

@@ -88,9 +88,23 @@ function errorMessage(error) {
   return typeof name === "string" && name !== "" ? name : "Error";
 }
 
+function primitiveText(value) {
+  switch (typeof value) {
+    case "symbol":
+      return SymbolToString(value);
+    case "bigint":
+      return BigIntToString(value) + "n";
+    case "number":
+      return value === 0 && 1 / value < 0 ? "-0" : "" + value;
+    default:
+      return "" + value;
+  }
+}
+
 function thrownMessage(thrown) {
   try {
-    if (typeof thrown !== "object" || thrown === null) return inspected(thrown);
+    if (typeof thrown === "function") return inspected(thrown);
+    if (typeof thrown !== "object" || thrown === null) return primitiveText(thrown);
     if (ErrorIsError(thrown)) return errorMessage(thrown);
     return stringifyValue(thrown, "error") ?? TEXTS.unshowable;
   } catch {

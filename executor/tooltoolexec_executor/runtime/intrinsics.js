@@ -1,5 +1,5 @@
-// Every intrinsic the runtime uses, captured before any other code runs. The files after this one share its scope (they
-// are joined into one function body in the order of worker/runtime.py) and must keep to these rules once a program runs:
+// Every intrinsic the runtime uses, captured before any other code runs. The files after this one share its scope
+// (worker/runtime.py has their order and their parts) and must keep to these rules once a program runs:
 //
 // - call built-ins through the names below, never through a global, a prototype or a method;
 // - no spread of an array, no for-of, no array destructuring (they ask a mutable iterator);
@@ -61,6 +61,12 @@ const ArrayBufferPrototype = ArrayBuffer.prototype;
 const hasOwn = uncurry(Object.prototype.hasOwnProperty);
 const ObjectHasOwn = Object.hasOwn; // Faster, because its `this` is not bound.
 const isEnumerable = uncurry(Object.prototype.propertyIsEnumerable);
+
+// The own data property `key` of `object`, undefined without one.
+function dataProperty(object, key) {
+  const descriptor = ReflectGetOwnPropertyDescriptor(object, key);
+  return descriptor !== undefined && ObjectHasOwn(descriptor, "value") ? descriptor.value : undefined;
+}
 
 const MapForEach = uncurry(Map.prototype.forEach);
 const MapSize = getter(Map.prototype, "size");

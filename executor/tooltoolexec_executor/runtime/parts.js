@@ -1,7 +1,7 @@
 // The parts of the runtime after this first one, for programs that need them: the console, then the web's globals. Each is
-// evaluated once, before there is a program, in the scope of the one before.
+// evaluated once, before there is a program of a client's, in the scope of the one before.
 
-// A direct eval, which only this place and the ends of the parts have.
+// A direct eval, which only this place and the end of the console's part have.
 let evaluatePart = (text) => eval(text);
 let partsLeft = 2;
 
@@ -16,7 +16,8 @@ delete globalThis.console;
 // What the console's part has for this one: `console`, `inspect`, `reset` and `noticeUncaught`; undefined without it.
 let consolePart;
 
-// A value as text, as the console has it. Programs that could want this and have no console have hidden that they do.
+// What is thrown besides errors and primitive values, as the console has it. `needs.py` finds nearly all programs that
+// may throw such a thing.
 const inspected = (value) => (consolePart === undefined ? TEXTS.unshowable : consolePart.inspect(value, false));
 
 // An exception that nobody can catch any more is told in the log.

@@ -1,11 +1,5 @@
 // The promises the runtime makes: those it awaits itself, and those of tool calls, which notice who awaits them.
 
-// The own data property `key` of `object`, undefined without one.
-function dataProperty(object, key) {
-  const descriptor = ReflectGetOwnPropertyDescriptor(object, key);
-  return descriptor !== undefined && ObjectHasOwn(descriptor, "value") ? descriptor.value : undefined;
-}
-
 const { ownPromise, ownConstructor, Call, watch, forgetCalls, warnUnawaited } = (() => {
   const MOST_NAMED = 10;
   const LONGEST_PART = 200;

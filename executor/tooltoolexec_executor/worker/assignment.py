@@ -18,7 +18,10 @@ class Assignment(NamedTuple):
 
 
 def receive(control: socket.socket) -> Assignment | None:
-    """Wait for a run on the control socket; none where the daemon is gone or has no use for this worker."""
+    """Wait for a run on the control socket; none where the daemon is gone or has no use for this worker.
+
+    If the daemon goes in the midst of it, the process ends.
+    """
     head, descriptors, _flags, _address = socket.recv_fds(control, handover.LENGTHS_BYTES, 1)
     if not head or not descriptors:
         return None

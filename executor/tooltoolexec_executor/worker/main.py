@@ -3,7 +3,7 @@
     forked ─▶ locked down ─▶ isolate made ─▶ rehearsed, unless somebody waits ─▶ ready ─▶ handed a run ─▶ exit
                                                                                   │ ▲
                                                        idle for a moment:         ▼ │
-                                                                          the runtime completed
+                                                                          the runtime completed, rehearsed again
 
 The main thread locks down, makes the isolate, then waits for a run to watch. The isolate's thread waits for the run
 itself, because what comes first must not change threads. Whatever ends the run ends the process.
@@ -106,7 +106,7 @@ class _Worker:
         self._limit_heap(DEFAULTS.memory_mb)
         self._forget_rehearsal()
         self._control.sendall(READY)
-        if self._is_asked():
+        if self._parts.are_complete or self._is_asked():
             self._take_run()
             return
         self._isolate.on_complete = self._on_parts
@@ -129,7 +129,7 @@ class _Worker:
         self._take_run()
 
     def _forget_rehearsal(self) -> None:
-        """Not when a run is there, which would wait for it; until then nothing happens that the gauge could miss."""
+        """Before a run is taken: nothing happens until then that the gauge could miss."""
         self._mailbox.forget_counts()
         self._gauge.reset()
 

@@ -16,8 +16,8 @@ from typing import Any
 TrampolineTarget = Callable[[int, Any], None]
 
 _FLAGS = "--single-threaded --min-semi-space-size=2"
-"""V8's own threads would not survive a fork. Young objects get twice the megabytes that V8 begins with, so that a short
-run does not meet the collection of what was made before it; more would make a worker's start dear."""
+"""No threads of V8's own, which would not survive a fork. Twice the megabytes that V8 begins with for young objects, so
+that a short run does not meet the collection of what was made before it; more would make a worker's start dear."""
 _JITLESS = "--jitless"
 
 _PACKAGE = importlib.util.find_spec("py_mini_racer")

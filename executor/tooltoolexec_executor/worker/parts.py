@@ -9,11 +9,11 @@ from tooltoolexec_executor.worker.v8 import Isolate
 
 
 class Parts:
-    """Which of them an isolate has.
+    """Which of them an isolate has, or will have before whatever is queued next.
 
     Args:
         later: what `runtime.read` gives of them.
-        isolate: which is to have them. It must not have met a program yet.
+        isolate: which is to have them. It must not have met a client's program yet.
     """
 
     def __init__(self, later: Sequence[bytes], isolate: Isolate) -> None:
@@ -27,7 +27,10 @@ class Parts:
         return self.last == len(self._later)
 
     def load(self, last: int, number: int) -> bool:
-        """Have those up to `last` evaluated that are missing; the end is reported under `number`. Whether any was."""
+        """Have those up to `last` evaluated that are missing; the end is reported under `number`.
+
+        Gives whether any was missing: else nothing is reported.
+        """
         missing = self._later[self.last : last]
         if missing:
             self.last = last

@@ -17,9 +17,11 @@ _PACKAGE = "tree_sitter_typescript"
 
 def _binding() -> ModuleType:
     package = importlib.util.find_spec(_PACKAGE)
-    spec = package and PathFinder.find_spec(f"{_PACKAGE}._binding", package.submodule_search_locations)
-    if spec is None or spec.loader is None:
+    if package is None:
         raise ImportError("tree-sitter-typescript is not installed", name=_PACKAGE)
+    spec = PathFinder.find_spec(f"{_PACKAGE}._binding", package.submodule_search_locations)
+    if spec is None or spec.loader is None:
+        raise ImportError("tree-sitter-typescript lacks its binding", name=_PACKAGE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

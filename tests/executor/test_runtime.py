@@ -29,6 +29,14 @@ def globals_of(bench: Bench) -> set[str]:
     return set(completion.text.partition(": ")[2].partition("\n")[0].split(","))
 
 
+def cold_and_warm() -> tuple[Bench, Bench]:
+    """One as a worker's isolate is at first, one as it is after an idle moment."""
+    warm = Bench()
+    warm.parts.load_all(STEP)
+    assert not warm.wait()[1].failed
+    return Bench(), warm
+
+
 def test_every_file_of_the_runtime_is_in_one_part() -> None:
     assert sorted((*CORE_FILES, *CONSOLE_FILES, *WEB_FILES)) == sorted(file.stem for file in FOLDER.glob("*.js"))
 
@@ -157,11 +165,7 @@ def test_the_sources_of_a_host_count_like_the_program(sources: dict[str, Any]) -
 )
 def test_what_a_cold_worker_logs_is_what_a_warm_one_logs(code: str, line: str) -> None:
     logged = []
-    for is_complete in (False, True):
-        bench = Bench()
-        if is_complete:
-            bench.parts.load_all(STEP)
-            bench.wait()
+    for bench in cold_and_warm():
         bench.start(code)
         while not bench.taken("d"):
             bench.step(Command.SETTLE)
@@ -189,11 +193,7 @@ def test_what_a_cold_worker_logs_is_what_a_warm_one_logs(code: str, line: str) -
 )
 def test_what_a_cold_worker_says_of_what_is_thrown_is_what_a_warm_one_says(thrown: str, code: str) -> None:
     messages = []
-    for is_complete in (False, True):
-        bench = Bench()
-        if is_complete:
-            bench.parts.load_all(STEP)
-            bench.wait()
+    for bench in cold_and_warm():
         bench.start(code.replace("THROWN", thrown))
         (outcome,) = bench.taken("d")
         messages.append(outcome["failure"]["message"])

@@ -88,14 +88,16 @@ async def test_a_busy_worker_that_stands_still_is_ended_a_second_past_its_wall_l
 
         async def run() -> None:
             code = "async () => { console.log('started'); for (;;); }"
-            limits = Limits(wall_s=1)
+            limits = Limits(wall_s=2)
             runs.append(await executor.execute(code, limits=limits, on_log=lambda _level, _text: started.set()))
 
         async with anyio.create_task_group() as group:
             group.start_soon(run)
             await started.wait()
+            # Its first bytes to the client leave before it tells the daemon that it has the run.
+            await reports(executor, lambda report: report.running_now == 1)
             os.kill(worker, signal.SIGSTOP)
         assert runs[0].failure is not None
-        assert (runs[0].failure.kind, runs[0].error) == ("timeout", texts.timeout(1))
+        assert (runs[0].failure.kind, runs[0].error) == ("timeout", texts.timeout(2))
         assert end_within([pidfd], 1)
         await runs_fine(executor)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tooltoolexec_executor.entry import Script, run_script
-from tooltoolexec_executor.needs import last_part
+from tooltoolexec_executor.needs import last_part, may_mislead
 from tooltoolexec_protocol.limits import EffectiveLimits
 from tooltoolexec_protocol.messages import Execute
 from tooltoolexec_protocol.names import tool_aliases
@@ -36,6 +36,7 @@ class Facts(msgspec.Struct, kw_only=True):
     label: str = ""
     retained_idle_s: float = 60.0
     last_part: int = 0
+    may_mislead: bool = True
 
 
 # Made once, in the zygote: the first decoding into a type costs as much as the rest of a short run.
@@ -57,6 +58,7 @@ def pack(execute: Execute, limits: EffectiveLimits, queued_s: float, *, retained
         label=script.label,
         retained_idle_s=retained_idle_s,
         last_part=last_part(execute),
+        may_mislead=may_mislead(execute),
     )
     head = msgspec.json.encode(facts)
     return _LENGTHS.pack(len(head), len(script.text)) + head + script.text
@@ -94,9 +96,9 @@ def _job_of(execute: Execute, limits: EffectiveLimits) -> dict[str, Any]:
     }
 
 
-def unpack_lengths(header: bytes) -> tuple[int, int]:
-    """The lengths of the facts and of the script."""
-    facts, script = _LENGTHS.unpack(header)
+def unpack_lengths(data: bytes) -> tuple[int, int]:
+    """The lengths of the facts and of the script, which `data` begins with."""
+    facts, script = _LENGTHS.unpack_from(data)
     return facts, script
 
 

@@ -1,12 +1,14 @@
-"""Which parts of the runtime a run may use, found out by the words in it. `worker/runtime.py` says what the parts are.
+"""What a run may need, found out by its text: parts of the runtime, and care with the form of its program.
 
-The daemon looks, not the worker, where each look would be a first one and take many times as long.
+`worker/runtime.py` says what the parts are. The daemon looks, not the worker, where each look would be a first one and
+take many times as long.
 """
 
 from __future__ import annotations
 
 import re
 
+from tooltoolexec_executor import misleading
 from tooltoolexec_protocol.messages import Execute
 
 WEB_GLOBALS = (
@@ -28,7 +30,7 @@ _OF_CONSOLE = frozenset(("console", "setTimeout", "setInterval", "queueMicrotask
 _MAKES_PROMISES = frozenset(("new", "construct"))
 _THENABLE = re.compile(r"(?<![.\w])then\b", re.ASCII)
 _LONGEST_SEARCHED = 16 * 1024
-"""Characters. To search more would hold up the daemon for longer than it takes to evaluate the parts."""
+"""Characters. To search more would hold up the daemon for longer than the worker needs to do without."""
 
 
 def last_part(execute: Execute) -> int:
@@ -44,3 +46,9 @@ def last_part(execute: Execute) -> int:
         "then" in words and _THENABLE.search(text) is not None
     )
     return CONSOLE if may_reject or not words.isdisjoint(_OF_CONSOLE) else CORE
+
+
+def may_mislead(execute: Execute) -> bool:
+    """Whether V8 may misread the program. Of a long one the worker finds out."""
+    code = execute.code
+    return len(code) > _LONGEST_SEARCHED or misleading.may_mislead(code.encode("utf-8", "backslashreplace"))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tooltoolexec_executor.misleading import may_mislead
 from tooltoolexec_executor.worker import forms
 from tooltoolexec_executor.worker.forms import fences, types
 from tooltoolexec_executor.worker.forms.source import RefusedError, parse, place_of
@@ -217,7 +218,7 @@ def test_only_type_arguments_of_keywords_make_javascript_typescript(source: str,
 
 def test_what_v8_takes_at_once_is_never_parsed() -> None:
     for program in ("async () => { return a < b > (c) }", "() => 'it``s'", "x < y", "/* <numbers> */ 1"):
-        assert not forms.may_mislead(program.encode())
+        assert not may_mislead(program.encode())
 
 
 @pytest.mark.parametrize(

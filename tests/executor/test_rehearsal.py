@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
+
+V8_PAGE_BYTES = 256 * 1024
 
 _RUN = """
 import ctypes, os, threading
@@ -32,39 +35,56 @@ def mark(text):
     os.write(1, text.encode())
 
 libc = ctypes.CDLL(None)
+gauge = MemoryGauge()
 rehearsed(rehearsal_sockets())
 if IDLE:
     bench.parts.load_all(5)
     bench.wait()
     rehearsed(None)
+gauge.reset()
+before = gauge.data_bytes
 mark("THE RUN\\n")
 bench.start(CODE)
 for number in range(1, CALLS + 1):
     bench.answer((number, '{"result":{"text":["any"]}}'))
-mark("ITS END\\n")
+gauge.reset()
+mark(f"ITS END {gauge.data_bytes - before}\\n")
 assert bench.taken("d"), bench.records
 os._exit(0)
 """
 
 
-def traced(code: str, *, calls: int, idle: bool) -> tuple[str, str]:
-    """What V8 tells of itself: before the run, and in it."""
+class Traced(NamedTuple):
+    """What V8 tells of itself, before the run and in it, and by how many bytes of memory the process grew in it."""
+
+    before: str
+    during: str
+    growth: int
+
+
+def traced(*, calls: int, idle: bool) -> Traced:
+    code = f"async () => {{ for (let i = 0; i < {calls}; i++) await store.x(i); }}"
     script = f"CODE, CALLS, IDLE = {code!r}, {calls}, {idle}\n{_RUN}"
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60, cwd="tests"
     )
     assert ran.stderr == ""
     before, _mark, rest = ran.stdout.partition("THE RUN\n")
-    during, end, _after = rest.partition("ITS END\n")
-    assert end
-    return before, during
+    during, _mark, growth = rest.partition("ITS END ")
+    return Traced(before, during, int(growth))
 
 
 @pytest.mark.parametrize("calls", [0, 1, 3])
 @pytest.mark.parametrize("idle", [False, True])
 def test_v8_has_nothing_to_do_besides_a_short_run(calls: int, idle: bool) -> None:
     """It compiles nothing, takes back nothing it had compiled, and collects nothing."""
-    code = f"async () => {{ for (let i = 0; i < {calls}; i++) await store.x(i); }}"
-    before, during = traced(code, calls=calls, idle=idle)
-    assert during == ""
-    assert ("compiling" in before) == idle  # That it is traced at all.
+    run = traced(calls=calls, idle=idle)
+    assert run.during == ""
+    assert ("compiling" in run.before) == idle  # That it is traced at all.
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_v8_asks_for_no_memory_in_a_short_run(idle: bool) -> None:
+    """The page for young objects under way has room for some calls more; one of many calls needs another."""
+    assert traced(calls=20, idle=idle).growth < V8_PAGE_BYTES
+    assert traced(calls=900, idle=idle).growth >= V8_PAGE_BYTES

@@ -10,7 +10,7 @@ import pytest
 
 from tooltoolexec import sync
 from tooltoolexec_executor import handover
-from tooltoolexec_executor.needs import CONSOLE, CORE, WEB, WEB_GLOBALS, last_part
+from tooltoolexec_executor.needs import CONSOLE, CORE, WEB, WEB_GLOBALS, last_part, may_mislead
 from tooltoolexec_executor.worker import runtime
 from tooltoolexec_executor.worker.mailbox import Command
 from tooltoolexec_executor.worker.runtime import CONSOLE_FILES, CORE_FILES, WEB_FILES
@@ -110,12 +110,23 @@ def test_words_of_program_and_sources_count_together() -> None:
     )
 
 
-def test_a_worker_is_told_the_parts_with_the_run() -> None:
-    for code, last in (("() => 1", CORE), ("() => console.log(1)", CONSOLE), ("() => fetch", WEB)):
+def test_a_worker_is_told_what_its_run_may_need() -> None:
+    for code, last, misleads in (
+        ("() => 1", CORE, False),
+        ("() => console.log(1)", CONSOLE, False),
+        ("```js\n() => fetch\n```", WEB, True),
+    ):
         handed = handover.pack(execute(code), DEFAULTS, 0, retained_idle_s=0)
-        facts_bytes, _script_bytes = handover.unpack_lengths(handed[: handover.LENGTHS_BYTES])
+        facts_bytes, _script_bytes = handover.unpack_lengths(handed)
         facts = handover.unpack_facts(handed[handover.LENGTHS_BYTES :][:facts_bytes])
-        assert facts.last_part == last
+        assert (facts.last_part, facts.may_mislead) == (last, misleads)
+
+
+def test_the_worker_looks_itself_at_a_long_program() -> None:
+    assert not may_mislead(execute(" " * 16_384))
+    assert may_mislead(execute(" " * 16_385))
+    assert not may_mislead(execute("'\ud800'"))
+    assert may_mislead(execute("'\ud800'; f<any>(1)"))
 
 
 def test_parts_that_are_there_are_not_loaded_again() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 from typing import NamedTuple
 
 from tooltoolexec_executor import handover
+
+_DESCRIPTOR = struct.Struct("@i")
+_ANCILLARY_BYTES = socket.CMSG_SPACE(_DESCRIPTOR.size)
 
 
 class Assignment(NamedTuple):
@@ -17,19 +21,26 @@ class Assignment(NamedTuple):
     connection: socket.socket
 
 
-def receive(control: socket.socket) -> Assignment | None:
+def receive(control: socket.socket, buffer: bytearray) -> Assignment | None:
     """Wait for a run on the control socket; none where the daemon is gone or has no use for this worker.
 
-    If the daemon goes in the midst of it, the process ends.
+    If the daemon goes in the midst of it, the process ends. `buffer` is for the reading, made ahead: most runs come in
+    one read. Nothing follows a run before the daemon knows that it is taken, so nothing else is read with it.
     """
-    head, descriptors, _flags, _address = socket.recv_fds(control, handover.LENGTHS_BYTES, 1)
-    if not head or not descriptors:
+    size, ancillary, _flags, _address = control.recvmsg_into([buffer], _ANCILLARY_BYTES)
+    if not size or not ancillary:
         return None
-    connection = socket.socket(fileno=descriptors[0])
-    head += _exactly(control, handover.LENGTHS_BYTES - len(head))
-    facts_bytes, script_bytes = handover.unpack_lengths(head)
-    rest = _exactly(control, facts_bytes + script_bytes)
-    return Assignment(handover.unpack_facts(rest[:facts_bytes]), rest[facts_bytes:], connection)
+    (descriptor,) = _DESCRIPTOR.unpack_from(ancillary[0][2])
+    # Said to be a Unix socket, which it may not be: to find that out takes three calls, and matters to addresses alone.
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=descriptor)
+    data = bytes(memoryview(buffer)[:size])
+    if size < handover.LENGTHS_BYTES:
+        data += _exactly(control, handover.LENGTHS_BYTES - size)
+    facts_bytes, script_bytes = handover.unpack_lengths(data)
+    facts_end = handover.LENGTHS_BYTES + facts_bytes
+    if len(data) < facts_end + script_bytes:
+        data += _exactly(control, facts_end + script_bytes - len(data))
+    return Assignment(handover.unpack_facts(data[handover.LENGTHS_BYTES : facts_end]), data[facts_end:], connection)
 
 
 def _exactly(control: socket.socket, size: int) -> bytes:

@@ -20,6 +20,7 @@ from typing import Any, Never
 
 from tooltoolexec_executor.entry import body_script, check_script, program_in
 from tooltoolexec_executor.handover import Facts
+from tooltoolexec_executor.misleading import may_mislead
 from tooltoolexec_executor.worker import forms
 from tooltoolexec_executor.worker.channel import Channel, PeerGoneError
 from tooltoolexec_executor.worker.courier import Courier
@@ -30,6 +31,7 @@ from tooltoolexec_executor.worker.v8 import Completion, Isolate
 from tooltoolexec_protocol import texts
 from tooltoolexec_protocol.errors import ProtocolError
 
+_Decoder = codecs.getincrementaldecoder("utf-8")
 _MOMENT_S = 0.003
 
 STEP, REST, PART, SCRIPT, SOURCES, FORM, SEARCH = range(2, 9)
@@ -61,7 +63,7 @@ class Loop:
         self._facts = facts
         self._hold = hold
         self._wall_s = math.inf if facts.wall_s is None else facts.wall_s
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._decoder = _Decoder()
         # Set while no script of the program has compiled yet, though one was tried.
         self._search: forms.Search | None = None
         self._attempt = forms.Attempt(b"")
@@ -79,7 +81,7 @@ class Loop:
         self._script = script
         self._parts.load(self._facts.last_part, STEP)
         self.resumed_at = time.monotonic()
-        if forms.may_mislead(program_in(script, self._facts.label)):
+        if self._facts.may_mislead and may_mislead(program_in(script, self._facts.label)):
             self._isolate.call("rest", SEARCH)  # Not here: nobody watches yet.
             return
         self._isolate.evaluate(script, SCRIPT)

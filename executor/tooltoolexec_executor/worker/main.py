@@ -135,7 +135,7 @@ class _Worker:
 
     def _take_run(self) -> None:
         """Wait for a run, begin it, and let the main thread watch it."""
-        assignment = receive(self._control)
+        assignment = receive(self._control, self._buffer)
         if assignment is None:
             os._exit(0)  # The daemon is gone or has no use for this worker.
         facts, script, connection = assignment

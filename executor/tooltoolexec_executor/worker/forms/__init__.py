@@ -57,11 +57,6 @@ Search = Generator["Attempt | SyntaxFault", "SyntaxFault", None]
 """Gives attempts, is sent V8's fault of each, and gives the program's own fault last."""
 
 
-def may_mislead(program: bytes) -> bool:
-    """Whether V8 must not be asked first, because it may read something else than was meant. One cheap pass."""
-    return fences.may_be_fenced(program) or types.may_be_typescript(program)
-
-
 def search(program: bytes, *, is_tried: bool) -> Search:
     """Find the form of a program in UTF-8; for each text that V8 does not compile, the next is asked for.
 

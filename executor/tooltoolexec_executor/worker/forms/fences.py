@@ -27,11 +27,6 @@ _TOKEN = re.compile(
 _TEMPLATE = re.compile(rb"(?:\\.|[^`\\])*+`", re.DOTALL)
 
 
-def may_be_fenced(program: bytes) -> bool:
-    """Whether V8 must not be asked first: it takes a fence of backticks for a tagged template."""
-    return b"```" in program
-
-
 def cut(program: bytes) -> bytes:
     """The text in the fence, with as many line ends before it as stand before it in `program`.
 

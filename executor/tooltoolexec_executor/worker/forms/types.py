@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
+from tooltoolexec_executor.misleading import KEYWORD, may_be_typescript
 from tooltoolexec_executor.worker.forms.source import nodes_of, refuse
 
 NO_ENUM = "TypeScript's enum is not available: use an object."
@@ -26,9 +27,7 @@ TYPES_ALONE = frozenset(
 )
 """What makes an import or an export, as a child of it, one of types."""
 
-_KEYWORD = rb"(?:any|bigint|boolean|never|number|object|string|symbol|undefined|unknown|void)"
-_KEYWORDS_OPEN = re.compile(rb"<\s*+" + _KEYWORD + rb"\s*+[>,|&\[]")
-_KEYWORDS_ALONE = re.compile(rb"<\s*+" + _KEYWORD + rb"(?:\s*+[,|&]\s*+" + _KEYWORD + rb")*+\s*+,?\s*+>")
+_KEYWORDS_ALONE = re.compile(rb"<\s*+" + KEYWORD + rb"(?:\s*+[,|&]\s*+" + KEYWORD + rb")*+\s*+,?\s*+>")
 _GAP = rb"(?:[ \t\r]|/\*[^\n]*?\*/)*+(?://[^\n]*)?"
 _GOES_ON = re.compile(_GAP + rb"\n(?:" + _GAP + rb"\n)*+[ \t]*+[(\[`]")
 _LINE_END = re.compile("[\n\r\u2028\u2029]")
@@ -47,11 +46,6 @@ class _Edit(NamedTuple):
     first: str = ""
     last: str = ""
     refusal: str = ""
-
-
-def may_be_typescript(program: bytes) -> bool:
-    """Whether `program` may hold type arguments of keywords alone, which V8 takes for comparisons. One pass."""
-    return _KEYWORDS_OPEN.search(program) is not None
 
 
 def is_typescript(source: bytes, tree: Tree) -> bool:

@@ -1,6 +1,6 @@
-"""Programs that V8 must not be asked about first, because it may read something else than was meant.
+"""Which programs V8 may compile as something else than was meant. They must be looked into before V8 gets them.
 
-It takes a fence of backticks for a tagged template, and type arguments of keywords alone for comparisons.
+V8 takes a fence of backticks for a tagged template, and type arguments of keywords alone for comparisons.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 KEYWORD = rb"(?:any|bigint|boolean|never|number|object|string|symbol|undefined|unknown|void)"
-"""Matches TypeScript's names of types that are no names of values."""
+"""Matches what TypeScript takes for a type, never for a name that the program gave one."""
 _KEYWORDS_OPEN = re.compile(rb"<\s*+" + KEYWORD + rb"\s*+[>,|&\[]")
 
 

@@ -1,4 +1,4 @@
-"""What a run may need, found out by its text: parts of the runtime, and care with the form of its program.
+"""What a run may need, found out by its text: which parts of the runtime, and whether V8 may misread its program.
 
 `worker/runtime.py` says what the parts are. The daemon looks, not the worker, where each look would be a first one and
 take many times as long.
@@ -30,7 +30,7 @@ _OF_CONSOLE = frozenset(("console", "setTimeout", "setInterval", "queueMicrotask
 _MAKES_PROMISES = frozenset(("new", "construct"))
 _THENABLE = re.compile(r"(?<![.\w])then\b", re.ASCII)
 _LONGEST_SEARCHED = 16 * 1024
-"""Characters. To search more would hold up the daemon for longer than the worker needs to do without."""
+"""Characters. To search more would hold up the daemon for longer than it saves the worker."""
 
 
 def last_part(execute: Execute) -> int:

@@ -1,17 +1,17 @@
-"""A worker takes its run over whole, however the bytes come, and knows what its connection is."""
+"""A worker takes its run over whole, however the bytes come, with its connection."""
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from tooltoolexec_executor import handover
 from tooltoolexec_executor.worker.assignment import receive
-from tooltoolexec_executor.worker.channel import Channel
 from tooltoolexec_protocol.limits import DEFAULTS
 from tooltoolexec_protocol.messages import Execute
 
@@ -27,6 +27,10 @@ def control() -> Iterator[Pair]:
 
 def packed(code: str) -> bytes:
     return handover.pack(Execute(id="1" * 32, code=code, providers=[]), DEFAULTS, 0.5, retained_idle_s=1)
+
+
+def open_descriptors() -> list[Path]:
+    return list(Path("/proc/self/fd").iterdir())
 
 
 def send(theirs: socket.socket, pieces: list[bytes], connection: socket.socket) -> None:
@@ -67,10 +71,29 @@ def test_there_is_none_without_a_daemon_or_a_connection(control: Pair) -> None:
     assert receive(control[0], bytearray(100)) is None
 
 
-@pytest.mark.parametrize(("family", "keeps"), [(socket.AF_UNIX, True), (socket.AF_INET, False)])
-def test_a_channel_asks_the_kernel_what_its_connection_is(family: socket.AddressFamily, keeps: bool) -> None:
-    """What the worker takes over is always called a Unix socket."""
-    with socket.socket(family, socket.SOCK_STREAM) as connection:
-        taken = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=os.dup(connection.fileno()))
-    with taken:
-        assert Channel(taken, bytearray(1), lambda: None).keeps_what_is_sent is keeps
+@pytest.mark.parametrize("family", [socket.AF_UNIX, socket.AF_INET])
+def test_the_connection_is_the_one_that_was_sent(control: Pair, family: socket.AddressFamily) -> None:
+    with ExitStack() as stack:
+        if family == socket.AF_UNIX:
+            client, given = map(stack.enter_context, socket.socketpair())
+        else:
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            client = stack.enter_context(socket.create_connection(listener.getsockname()))
+            given = stack.enter_context(listener.accept()[0])
+        send(control[1], [packed("1")], given)
+        assignment = receive(control[0], bytearray(4096))
+        assert assignment is not None
+        taken = stack.enter_context(assignment.connection)
+        given.close()
+        taken.sendall(b"x")
+        assert client.recv(1) == b"x"
+        assert (taken.family, taken.type, taken.proto) == (family, socket.SOCK_STREAM, 0)
+
+
+def test_no_second_descriptor_is_taken(control: Pair) -> None:
+    before = len(open_descriptors())
+    socket.send_fds(control[1], [packed("1")], [control[1].fileno()] * 2)
+    assignment = receive(control[0], bytearray(4096))
+    assert assignment is not None
+    with assignment.connection:
+        assert len(open_descriptors()) == before + 1

@@ -28,7 +28,7 @@ def dispatch(_provider: str, tool: str, _args: str) -> str:
 
 
 @pytest.mark.parametrize("blanks", [0, 20_000])
-@pytest.mark.parametrize("code", ["```js\nasync () => 7\n```", "const f = (x) => x; f<any>(7)"])
+@pytest.mark.parametrize("code", ["```js\nasync () => 7\n```", "async () => { const f = (x) => x; return f<any>(7) }"])
 def test_v8_does_not_misread_a_program_however_long_it_is(executor: BlockingExecutor, code: str, blanks: int) -> None:
     assert executor.execute(code + "\n" + " " * blanks, []).result == 7
 

@@ -71,7 +71,7 @@ def traced(*, calls: int, idle: bool) -> Traced:
     assert ran.stderr == ""
     before, _mark, rest = ran.stdout.partition("THE RUN\n")
     during, _mark, growth = rest.partition("ITS END ")
-    return Traced(before, during, int(growth))
+    return Traced(before, during, int(growth.partition("\n")[0]))
 
 
 @pytest.mark.parametrize("calls", [0, 1, 3])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tooltoolexec_executor import handover
 
 _DESCRIPTOR = struct.Struct("@i")
-_ANCILLARY_BYTES = socket.CMSG_SPACE(_DESCRIPTOR.size)
+_ANCILLARY_BYTES = socket.CMSG_LEN(_DESCRIPTOR.size)
 
 
 class Assignment(NamedTuple):
@@ -24,23 +24,24 @@ class Assignment(NamedTuple):
 def receive(control: socket.socket, buffer: bytearray) -> Assignment | None:
     """Wait for a run on the control socket; none where the daemon is gone or has no use for this worker.
 
-    If the daemon goes in the midst of it, the process ends. `buffer` is for the reading, made ahead: most runs come in
+    If the daemon goes in the midst of it, the process ends. `buffer` is for the reading, made ahead: short runs come in
     one read. Nothing follows a run before the daemon knows that it is taken, so nothing else is read with it.
     """
     size, ancillary, _flags, _address = control.recvmsg_into([buffer], _ANCILLARY_BYTES)
     if not size or not ancillary:
         return None
     (descriptor,) = _DESCRIPTOR.unpack_from(ancillary[0][2])
-    # Said to be a Unix socket, which it may not be: to find that out takes three calls, and matters to addresses alone.
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=descriptor)
+    # With its type and protocol, so that the kernel is asked for its family alone.
+    connection = socket.socket(type=socket.SOCK_STREAM, proto=0, fileno=descriptor)
     data = bytes(memoryview(buffer)[:size])
     if size < handover.LENGTHS_BYTES:
         data += _exactly(control, handover.LENGTHS_BYTES - size)
     facts_bytes, script_bytes = handover.unpack_lengths(data)
     facts_end = handover.LENGTHS_BYTES + facts_bytes
-    if len(data) < facts_end + script_bytes:
-        data += _exactly(control, facts_end + script_bytes - len(data))
-    return Assignment(handover.unpack_facts(data[handover.LENGTHS_BYTES : facts_end]), data[facts_end:], connection)
+    end = facts_end + script_bytes
+    if len(data) < end:
+        data += _exactly(control, end - len(data))
+    return Assignment(handover.unpack_facts(data[handover.LENGTHS_BYTES : facts_end]), data[facts_end:end], connection)
 
 
 def _exactly(control: socket.socket, size: int) -> bytes:

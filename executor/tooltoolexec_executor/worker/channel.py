@@ -41,6 +41,8 @@ class Channel:
     def __init__(self, connection: socket.socket, buffer: bytearray, announce: Callable[[], None]) -> None:
         connection.setblocking(False)
         self._socket = connection
+        # A Unix socket's peer reads what was sent whatever becomes of the sender; TCP may take it back.
+        self.keeps_what_is_sent = connection.family == socket.AF_UNIX
         self._announce: Callable[[], None] | None = announce
         self._poll_in = _poller(connection, select.POLLIN)
         # Guards the queue and the order of sends; never held while waiting.
@@ -119,11 +121,6 @@ class Channel:
                 self._socket.recv_into(self._received)
         except OSError:
             return
-
-    @property
-    def keeps_what_is_sent(self) -> bool:
-        """Whether the peer can read all that was sent, whatever becomes of this process. TCP may take it back."""
-        return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) == socket.AF_UNIX
 
     @property
     def unsent(self) -> int:

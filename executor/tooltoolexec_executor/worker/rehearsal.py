@@ -59,8 +59,8 @@ _LONG_PROGRAM = """async () => {
   return { all };
 }"""
 """Enough calls for V8 to compile what they go through. The single ones come last: what many at once have made due for
-compiling would otherwise be compiled in the real run's first call. They are as many as have V8 begin another page for
-young objects: a real run would have to wait for that."""
+compiling would otherwise be compiled in the real run's first call. There are enough of them to fill V8's page for young
+objects, so that the next one is made here and not in a real run."""
 
 
 def _execute(program: str) -> Execute:

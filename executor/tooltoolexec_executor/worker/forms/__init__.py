@@ -2,8 +2,8 @@
 
     V8 says no ─▶ cut out of its fence ─▶ parsed ─▶ as JavaScript ─▶ V8 says no ─▶ types erased ─▶ V8 ─▶ the fault
 
-It runs in the worker, under the run's own limits. The parser (tree-sitter) forgives; V8 alone decides what compiles,
-and its message is what the author reads.
+A text that V8 may misread begins behind that first "no". All of it runs in the worker, under the run's own limits. The
+parser (tree-sitter) forgives; V8 alone decides what compiles, and its message is what the author reads.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def test_cpu_time_counts_what_is_shorter_than_a_tick() -> None:
     def do() -> bool:
         bound(facts(cpu_s=100), 0)
         for _ in range(20):
-            thread_before, before = time.thread_time(), cpu_time()
+            before, thread_before = cpu_time(), time.thread_time()  # In this order, each look may take time.
             while time.thread_time() < thread_before + 0.0002:
                 pass
             if cpu_time() < before + 0.00015:

@@ -23,7 +23,7 @@ LENGTHS_BYTES = _LENGTHS.size
 
 
 class Facts(msgspec.Struct, kw_only=True):
-    """What the worker itself has to know of a run. `None` is no bound."""
+    """What the worker itself has to know of a run. `None` is no bound; `needs.py` says what the last two mean."""
 
     id: str
     queued_s: float
